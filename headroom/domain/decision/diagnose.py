@@ -8,6 +8,7 @@ from statistics import mean
 
 from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.guardrails import instance_left
+from headroom.domain.planning import Plan
 from headroom.domain.resources import Observation, Series, spoken
 from headroom.domain.workload import (
     ON_INSTANCE,
@@ -310,3 +311,21 @@ def _takes_its_share(observation: Observation, seen: tuple[Minute, ...], binding
 
 def _ones(check: Series, observation: Observation) -> int:
     return sum(v >= 1 for v in check.since(observation.at - RECENT).known())
+
+
+def beyond_what_the_instance_sustains(observation: Observation, plan: Plan) -> list[str]:
+    """What of a plan only the bursts of its instance let through, in words; empty where there is none."""
+    instance, can, now = observation.instance, plan.capability, capability(plan.origin)
+    if instance is None or instance.limits is None:
+        return []
+    limits, beyond = instance.limits, []
+    if limits.maximum_iops > limits.baseline_iops < can.sustained_iops > now.sustained_iops:
+        beyond.append(f"{limits.baseline_iops:,} IOPS")
+    own = plan.target.throughput_mibps is not None  # else they come with the IOPS
+    if (
+        own
+        and limits.maximum_mibps > limits.baseline_mibps < can.sustained_mibps > now.sustained_mibps
+    ):
+        beyond.append(f"{limits.baseline_mibps:,.0f} MiB/s")
+    what = f"{limits.instance_type} sustains {' and '.join(beyond)}"
+    return [f"{what}, more only while its own EBS balance lasts"] if beyond else []

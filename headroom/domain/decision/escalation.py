@@ -14,6 +14,7 @@ from headroom.domain.decision.decision_input import (
     DecisionInput,
     policy_of,
 )
+from headroom.domain.decision.diagnose import beyond_what_the_instance_sustains
 from headroom.domain.guardrails import (
     WITHOUT_SETTING,
     Guardrail,
@@ -67,6 +68,13 @@ AFTER_THE_LOAD = (
 NOT_WORTH_IT = (
     "no allowed change is worth its price, not even {} for ${:.2f} a month more; raise "
     "relief_value_usd_per_minute, or choose a preset that says more in its place, or change the volume yourself"
+)
+NOT_EVEN_THEN = (
+    "as the load looks now, that would be worth ${:.2f} a day less than it costs: it also takes more in "
+    "relief_value_usd_per_minute, or in the preset"
+)
+LESS_DURABLE = (
+    "a person may change it to {} ({}): it is less durable, and Headroom never lowers durability"
 )
 LATE_METRICS = (
     "it was at its limit for {} measured minutes before that; wait until its metrics are published again, or "
@@ -176,15 +184,16 @@ def escalate_blocked(
     lasting = [v for v in judgement.blocking if not v.temporary]
     return escalate_once(
         decision_input, effective, Reason.BLOCKED_PERMANENTLY, "+".join(map(cause_of, lasting)),
-        _remedy(decision_input, effective, demand, judgement.plan, lasting), judgement.plan,
+        _remedy(decision_input, effective, demand, judgement, lasting), judgement.plan,
     )  # fmt: skip
 
 
 def _remedy(
-    decision_input: DecisionInput, effective: EffectiveLimits, demand: Demand, plan: Plan,
-    lasting: Sequence[Verdict],
+    decision_input: DecisionInput, effective: EffectiveLimits, demand: Demand,
+    judgement: PlanJudgement, lasting: Sequence[Verdict],
 ) -> str:  # fmt: skip
     """What allows a plan that these block for good, in words."""
+    plan = judgement.plan
     grows = ", and cannot be undone" if plan.grows else ""
     each = " for each volume" if any(v.guardrail is Guardrail.GROUP for v in lasting) else ""
     by_policy = in_the_policy(
@@ -193,7 +202,9 @@ def _remedy(
         tags=effective.tags_that_set, kind=decision_input.observation.volume.ref.kind,
     )  # fmt: skip
     parts = [by_policy] if by_policy else []
-    if any(v.guardrail is Guardrail.FULL_COPY for v in lasting):
+    if any(v.guardrail is Guardrail.DURABILITY for v in lasting):
+        parts = [LESS_DURABLE.format(plan.target, a_month(plan.price_change_usd))]
+    elif any(v.guardrail is Guardrail.FULL_COPY for v in lasting):
         parts = [
             f"a person may change it to {plan.target} ({a_month(plan.price_change_usd)}): RDS "
             "would copy all data, which takes hours and cannot be undone"
@@ -204,33 +215,17 @@ def _remedy(
     parts += [
         f"{v.guardrail.value}: {v.detail or 'only a person can change that'}"
         for v in lasting
-        if v.guardrail in WITHOUT_SETTING - EXPLAINED
+        if v.guardrail in WITHOUT_SETTING - EXPLAINED - {Guardrail.DURABILITY}
     ]
     if demand.shape is LoadShape.CLOSED_LOOP:
         of_limits = any(v.guardrail not in WITHOUT_SETTING | EXPLAINED for v in lasting)
         parts += [NO_NATURAL_DEMAND] if of_limits else []
     elif {v.guardrail for v in lasting} <= AMOUNTS and _may_take_more(demand, plan):
         parts.append(MORE_LATER)
-    parts += _beyond_what_the_instance_sustains(decision_input.observation, plan)
+    if judgement.worthless:
+        parts.append(NOT_EVEN_THEN.format(-plan.value_usd_per_day))
+    parts += beyond_what_the_instance_sustains(decision_input.observation, plan)
     return "; ".join(parts)
-
-
-def _beyond_what_the_instance_sustains(observation: Observation, plan: Plan) -> list[str]:
-    """What of a plan only the bursts of its instance let through, in words; empty where there is none."""
-    instance, can, now = observation.instance, plan.capability, capability(plan.origin)
-    if instance is None or instance.limits is None:
-        return []
-    limits, beyond = instance.limits, []
-    if limits.maximum_iops > limits.baseline_iops < can.sustained_iops > now.sustained_iops:
-        beyond.append(f"{limits.baseline_iops:,} IOPS")
-    own = plan.target.throughput_mibps is not None  # else they come with the IOPS
-    if (
-        own
-        and limits.maximum_mibps > limits.baseline_mibps < can.sustained_mibps > now.sustained_mibps
-    ):
-        beyond.append(f"{limits.baseline_mibps:,.0f} MiB/s")
-    what = f"{limits.instance_type} sustains {' and '.join(beyond)}"
-    return [f"{what}, more only while its own EBS balance lasts"] if beyond else []
 
 
 def _may_take_more(demand: Demand, plan: Plan) -> bool:

@@ -309,15 +309,19 @@ def _plain(number: object) -> str:
     return f"{number.quantize(Decimal('0.01'), ROUND_CEILING):,}".removesuffix(".00")
 
 
-def distance(judgement: PlanJudgement) -> tuple[bool, int, int, int]:
-    """How far a plan is from being allowed; what no setting allows comes last, then what is not worth it."""
+def distance(judgement: PlanJudgement) -> tuple[bool, bool, bool, float, int, int]:
+    """How far a plan is from being allowed; what no setting allows comes last, then what is not worth it.
+
+    Of what is neither allowed nor worth it, what loses least comes first.
+    """
     blocking = [v for v in judgement.blocking if v.guardrail is not Guardrail.MODE]
     if any(v.guardrail is Guardrail.FULL_COPY for v in blocking):  # which grows: one permission
         blocking = [v for v in blocking if v.guardrail is not Guardrail.GROWTH]
     for_good = sum(not v.temporary for v in blocking)
-    worthless = sum(v.guardrail is Guardrail.COST_BENEFIT for v in blocking)
+    worthless = any(v.guardrail is Guardrail.COST_BENEFIT for v in blocking)
     never = any(v.guardrail in NEVER for v in blocking)
-    return never, worthless, for_good, len(blocking)
+    loses = -judgement.plan.value_usd_per_day if worthless and for_good else 0.0
+    return never, worthless, for_good > 0, loses, for_good, len(blocking)
 
 
 def all_clear_at(blocking: Sequence[Verdict]) -> datetime | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from math import floor
 
-from headroom.domain.catalog import cheapest, highest_settings
-from headroom.domain.catalog.ebs import capability, gp3_size
+from headroom.domain.catalog import cheapest, highest_settings, included
+from headroom.domain.catalog.ebs import capability, least_size_for, max_iops
 from headroom.domain.planning.build_plan import capped, plan_for, priced_only, relieves
 from headroom.domain.planning.gp2_to_gp3 import least_gp3
 from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan, one_way
@@ -140,17 +141,17 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
     blocked: Plan | None = None
     asks: Plan | None = None
     for step in wanted:
-        target = _target(situation, volume_type, rates(step))
-        plan = None if target is None else plan_for(situation, target, step, capped_from=None)
-        if plan is None or not relieves(situation, plan):
-            continue
-        yield plan
-        if not within_limits(situation, plan.target):
-            blocked = blocked or plan
-        elif situation.asks_for(plan.target):
-            asks = asks or plan
-    if volume_type is VolumeType.GP3:
-        yield from _grown(situation, wanted)
+        for target in _targets(situation, volume_type, rates(step)):
+            plan = plan_for(situation, target, step, capped_from=None)
+            if plan is None or not relieves(situation, plan):
+                continue
+            yield plan
+            if not within_limits(situation, plan.target):
+                blocked = blocked or plan
+            elif situation.asks_for(plan.target):
+                asks = asks or plan
+    if volume_type is VolumeType.GP3 or not priced_only(situation, volume_type):
+        yield from _grown(situation, volume_type, wanted)
     ways_to_permit = [(blocked, partial(within_limits, situation))]
     if situation.asks_at_all:  # else both find the same
         ways_to_permit.append((asks or blocked, partial(_unasked, situation)))
@@ -160,9 +161,9 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
         for kept in ways:
             level = _largest(wanted[-1], _fits(situation, volume_type, kept, permits))
             if level is not None:
-                target = _target(situation, volume_type, kept(level))
-                if target is not None:
-                    cut = plan_for(situation, target, level, capped_from=short.target)
+                most = _target(situation, volume_type, kept(level))
+                if most is not None:
+                    cut = plan_for(situation, most, level, capped_from=short.target)
                     if cut is not None and relieves(situation, cut):
                         yield cut
                 break
@@ -187,19 +188,46 @@ def _fits(
     return fits
 
 
-def _grown(situation: Situation, wanted: Sequence[float]) -> Iterator[Plan]:
-    """gp3 of the least size that takes what its size does not, for an EBS volume."""
+def _grown(
+    situation: Situation, volume_type: VolumeType, wanted: Sequence[float]
+) -> Iterator[Plan]:
+    """The type at the least size that takes what the volume's does not, for an EBS volume.
+
+    Where the ceilings or the largest step permit less, also that much. A price is never a reason for less: growth cannot be undone.
+    """
     current, rates = situation.current, _rates(situation)
+    if current.database is not None:
+        return
+    most_iops, most_mibps = _permitted(situation, volume_type)
     for step in wanted:
         iops, mibps = rates(step)
-        size = gp3_size(iops, mibps)
-        if current.database is None and size > current.size_gib:
-            target = cheapest(
-                replace(current, size_gib=size), VolumeType.GP3, iops=iops, mibps=mibps
-            )
-            plan = None if target is None else plan_for(situation, target, step, capped_from=None)
+        full = least_size_for(volume_type, current.size_gib, iops=iops, mibps=mibps)
+        if full is None or full.size_gib == current.size_gib:
+            continue
+        less = least_size_for(
+            volume_type, current.size_gib, iops=min(iops, most_iops), mibps=min(mibps, most_mibps)
+        )
+        for target, capped_from in ((full, None), (less, full)):
+            if target is None or target == capped_from or target.size_gib == current.size_gib:
+                continue
+            plan = plan_for(situation, target, step, capped_from=capped_from)
             if plan is not None and relieves(situation, plan):
                 yield plan
+
+
+def _permitted(situation: Situation, volume_type: VolumeType) -> tuple[int, int]:
+    """The most whole IOPS and MiB/s that the owner's ceilings and the largest step permit a grown volume."""
+    limits, now = situation.limits, capability(situation.current)
+    iops, mibps = included(replace(situation.current, volume_type=volume_type))
+    step = limits.largest_step
+    most_iops = min(
+        max(limits.max_iops, now.sustained_iops), step * max(now.burst_iops, iops),
+        max_iops(volume_type, limits.max_size_gib),
+    )  # fmt: skip
+    most_mibps = min(
+        max(limits.max_throughput_mibps, now.sustained_mibps), step * max(now.burst_mibps, mibps)
+    )
+    return floor(most_iops), floor(most_mibps)
 
 
 def _levels(situation: Situation) -> tuple[float, ...]:
@@ -213,6 +241,22 @@ def _levels(situation: Situation) -> tuple[float, ...]:
     if levels and levels[-1] < ceiling <= bound:
         levels += (ceiling,)
     return levels
+
+
+def _targets(
+    situation: Situation, volume_type: VolumeType, rates: tuple[float, float]
+) -> Iterator[Configuration]:
+    """The cheapest configuration for these IOPS and MiB/s; before one that grows, the most at the present size."""
+    iops, mibps = rates
+    current, valid = situation.current, situation.observation.valid
+    target = _target(situation, volume_type, rates)
+    if target is None:
+        return
+    if target.size_gib > current.size_gib and target.iops is not None:
+        here = highest_settings(current, volume_type, iops=iops, mibps=mibps, valid=valid)
+        if here is not None and here.size_gib == current.size_gib:
+            yield here
+    yield target
 
 
 def _target(

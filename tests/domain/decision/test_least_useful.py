@@ -9,7 +9,7 @@ import pytest
 
 from headroom.domain.decision import Act, Decision, Escalate, decide
 from headroom.domain.decision.escalation import MORE_LATER, least_useful
-from headroom.domain.guardrails import Guardrail, PlanJudgement
+from headroom.domain.guardrails import Guardrail, PlanJudgement, Relation, distance
 from headroom.domain.policy import Mode, Policy
 from headroom.domain.resources import Observation
 from headroom.domain.workload import Demand
@@ -99,3 +99,34 @@ def test_an_approval_is_requested_for_the_plan_that_is_worth_most() -> None:
     assert decision.answer.plan.monthly_usd > min(
         j.plan.monthly_usd for j in decision.judgements if j.allowed
     )
+
+
+def test_of_plans_that_are_not_worth_it_the_owner_hears_of_the_one_that_loses_least() -> None:
+    best, *_ = decided(policy(max_iops=16_000)).judgements
+    price, ceiling = (
+        next(v for v in best.verdicts if v.guardrail is name)
+        for name in (Guardrail.PRICE_PER_RESOURCE, Guardrail.MAX_IOPS)
+    )
+    worth = next(v for v in best.verdicts if v.guardrail is Guardrail.COST_BENEFIT)
+    blocked = [
+        replace(v, value=2.0, limit=1.0, relation=Relation.AT_MOST) for v in (price, ceiling)
+    ]
+    lost = replace(worth, value=-1.0, limit=0.0)
+    dear = replace(
+        best, verdicts=(blocked[0], lost), plan=replace(best.plan, value_usd_per_day=-59.8)
+    )
+    cheap = replace(
+        best, verdicts=(*blocked, lost), plan=replace(best.plan, value_usd_per_day=-3.2)
+    )
+    allowed_later = replace(dear, verdicts=(lost,))
+    assert min([dear, cheap], key=distance) is cheap
+    assert min([dear, cheap, allowed_later], key=distance) is allowed_later
+
+
+def test_an_owner_who_is_asked_for_a_setting_hears_that_the_plan_is_not_worth_it_even_then() -> (
+    None
+):
+    decision = decided(policy(max_iops=16_000, relief_value_usd_per_minute=0.0001))
+    assert isinstance(decision.answer, Escalate)
+    assert "change max_iops" in decision.answer.remedy
+    assert "a day less than it costs: it also takes more in relief_value" in decision.answer.remedy

@@ -1,13 +1,27 @@
 from __future__ import annotations
 
+from decimal import Decimal
+from typing import Any
+
 import pytest
 
-from headroom.domain.catalog.ebs import gp3_size
+from headroom.domain.catalog.ebs import least_size_for
 from headroom.domain.decision import decide
-from headroom.domain.guardrails import Guardrail
+from headroom.domain.guardrails import Guardrail, PlanJudgement
 from headroom.domain.planning import step_of
 from headroom.domain.resources import Configuration, VolumeType
-from tests.builders import decision_input, gp2, gp3, io, policy, starved_gp3, volume
+from tests.builders import (
+    activity,
+    decision_input,
+    gp2,
+    gp3,
+    instance,
+    io,
+    observation,
+    policy,
+    starved_gp3,
+    volume,
+)
 
 
 @pytest.mark.parametrize(
@@ -88,4 +102,70 @@ def test_a_small_gp3_volume_may_grow_to_the_size_that_its_load_takes(size: int) 
 def test_gp3_has_500_iops_for_each_gib_and_four_for_each_mib(
     iops: float, mibps: float, size: int
 ) -> None:
-    assert gp3_size(iops, mibps) == size
+    found = least_size_for(VolumeType.GP3, 1, iops=iops, mibps=mibps)
+    assert found is not None
+    assert found.size_gib == size
+
+
+@pytest.mark.parametrize(
+    ("volume_type", "size_gib", "iops", "mibps", "found"),
+    [
+        # Above a type's maxima, those.
+        (VolumeType.GP3, 100, 82_500, 125, gp3(160, 80_000, 125)),
+        (VolumeType.GP3, 1, 100, 9_000, gp3(16, 8_000, 2_000)),
+        (VolumeType.GP3, 200, 20_000, 125, gp3(200, 20_000, 125)),
+        (VolumeType.IO1, 4, 100, 1, io(VolumeType.IO1, 4, 100)),
+        (VolumeType.IO1, 4, 201, 1, io(VolumeType.IO1, 5, 201)),
+        (VolumeType.IO1, 100, 90_000, 1, io(VolumeType.IO1, 1_280, 64_000)),
+        (VolumeType.IO2, 4, 9_000, 1, io(VolumeType.IO2, 9, 9_000)),
+        (VolumeType.GP2, 100, 9_000, 1, None),
+    ],
+)  # fmt: skip
+def test_a_type_grows_as_far_as_its_iops_for_each_gib_require(
+    volume_type: VolumeType, size_gib: int, iops: float, mibps: float, found: Configuration | None
+) -> None:
+    assert least_size_for(volume_type, size_gib, iops=iops, mibps=mibps) == found
+
+
+def at_its_ratio(configuration: Configuration, **limits: object) -> tuple[PlanJudgement, ...]:
+    """The plans for a volume at its limit, of which nobody knows how much more the load takes."""
+    iops = float(configuration.iops or 0)
+    load = activity(
+        [iops / 2] * 10 + [iops] * 120, queue=[4.0] * 10 + [60.0 + 20 * i for i in range(120)],
+        iops_check=[0.0] * 10 + [1.0] * 120,
+    )  # fmt: skip
+    large = instance(baseline_iops=400_000, baseline_mibps=9_000)
+    seen = observation(load, volume(configuration), instance=large)
+    return decide(decision_input(seen, rules=policy(**limits))).judgements
+
+
+def test_where_a_ceiling_lets_less_grow_that_much_is_a_plan_and_a_price_cuts_nothing() -> None:
+    rules = {"growth": True, "max_iops": 16_000}
+    grown = [j.plan for j in at_its_ratio(gp3(20, 10_000, 206), **rules) if j.plan.grows]
+    of_gp3 = [p for p in grown if p.target.volume_type is VolumeType.GP3]
+    most = max(of_gp3, key=lambda plan: plan.capability.sustained_iops if plan.capped_from else 0)
+    assert (most.target.size_gib, most.target.iops) == (32, 16_000)
+    assert most.capped_from is not None
+    assert (most.capped_from.iops or 0) > 16_000
+    dear = at_its_ratio(gp3(20, 10_000, 206), **rules, price_increase_usd=Decimal(1))
+    assert {j.plan.target for j in dear if j.plan.grows} == {p.target for p in grown}
+    assert not any(j.allowed for j in dear if j.plan.grows)
+
+
+@pytest.mark.parametrize("limits", [{"max_size_gib": 24}, {"largest_step": 1.2}])
+def test_neither_the_largest_size_nor_the_largest_step_is_exceeded(limits: dict[str, Any]) -> None:
+    judged = at_its_ratio(gp3(20, 10_000, 206), growth=True, **limits)
+    cut = [j for j in judged if j.plan.grows and j.plan.capped_from]
+    assert cut
+    assert {j.plan.target.iops for j in cut} == {12_000}
+    assert all(j.allowed for j in cut)
+
+
+def test_io2_at_its_ratio_grows_where_its_owner_wants_io2() -> None:
+    low = io(VolumeType.IO2, 4, 4_000)
+    rules = {"growth": True, "types": (VolumeType.IO2,), "price_increase_usd": Decimal(10_000)}
+    grown = [j.plan for j in at_its_ratio(low, **rules) if j.plan.grows]
+    assert any(p.target.volume_type is VolumeType.IO2 for p in grown)
+    for plan in grown:
+        if plan.target.volume_type is VolumeType.IO2:
+            assert (plan.target.size_gib - 1) * 1_000 < (plan.target.iops or 0)

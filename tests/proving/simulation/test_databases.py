@@ -379,3 +379,24 @@ def test_bursts_that_wait_less_under_a_larger_limit_are_raised_for_until_they_wa
     steps = [change.target.iops or 0 for change in result.changes]
     assert steps == sorted(steps)
     assert steps[-1] >= 20_000
+
+
+def test_sql_server_at_its_iops_for_each_gib_gets_all_of_them_in_one_step() -> None:
+    """20 GiB take 10,000 IOPS, and no more throughput than they can use."""
+    steps = [
+        {"for": "1h", "iops": 1_000, "io_kib": 16},
+        {"for": "1h", "iops": 18_000, "io_kib": 16},
+    ]
+    tags = {"headroom": "auto"}
+    document = scenario(
+        {"steps": steps},
+        engine="sqlserver",
+        storage_type="gp3",
+        allocated_storage_gib=20,
+        tags=tags,
+    )
+    del document["resource"]["instance_class"]
+    found = simulated(document, "headroom")
+    (only,) = found.changes
+    assert (only.target.size_gib, only.target.iops) == (20, 10_000)
+    assert 125 < (only.target.throughput_mibps or 0) < 300

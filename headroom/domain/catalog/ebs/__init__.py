@@ -19,7 +19,7 @@ from headroom.domain.catalog.ebs.limits import (
     cheapest,
     fewest,
     gp2_baseline,
-    gp3_size,
+    least_size_for,
     max_iops,
     volumes_under,
 )

@@ -232,12 +232,31 @@ def max_iops(volume_type: VolumeType, size_gib: int) -> int:
     return min(limits.iops[1], max(limits.iops[0], limits.iops_per_gib * size_gib))
 
 
-def gp3_size(iops: float, mibps: float) -> int:
-    """The fewest GiB of gp3 that may have these IOPS, and four for each MiB/s."""
-    needed = ceil(max(iops, 4 * ceil(mibps)))
-    if needed <= max_iops(VolumeType.GP3, 1):
-        return 1
-    return ceil(needed / (LIMITS[VolumeType.GP3].iops_per_gib or 1))
+def least_size_for(
+    volume_type: VolumeType, size_gib: int, *, iops: float, mibps: float
+) -> Configuration | None:
+    """The cheapest configuration of a type that grows from `size_gib` as far as its IOPS per GiB require.
+
+    Of what is above the type's maxima, those; None for a type that derives its IOPS.
+    """
+    ranges = LIMITS[volume_type]
+    if ranges.iops is None or ranges.iops_per_gib is None:
+        return None
+    most_mibps = capability(
+        Configuration(
+            volume_type=volume_type, size_gib=ranges.size_gib[1], iops=ranges.iops[1],
+            throughput_mibps=None if ranges.throughput_mibps is None else ranges.throughput_mibps[1],
+        )
+    ).sustained_mibps  # fmt: skip
+    settings = cheapest(
+        volume_type, ranges.size_gib[1],
+        iops=min(iops, ranges.iops[1]), mibps=min(mibps, most_mibps),
+    )  # fmt: skip
+    if settings is None:
+        return None
+    count = settings.iops or 0
+    needed = ceil(count / ranges.iops_per_gib) if count > ranges.iops[0] else 1
+    return replace(settings, size_gib=max(size_gib, ranges.size_gib[0], needed))
 
 
 def cheapest(

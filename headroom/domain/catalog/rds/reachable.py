@@ -45,7 +45,7 @@ def highest_settings(
     origin: Configuration, volume_type: VolumeType, *, mibps: float,
     valid: tuple[ValidStorage, ...] = (),
 ) -> Configuration | None:  # fmt: skip
-    """The highest settings of `volume_type` at the smallest size that one change reaches; None if none."""
+    """The highest IOPS of `volume_type` at the smallest size that one change reaches, and MiB/s enough; None if none."""
     if origin.database is None:
         raise ValueError(f"{origin} is not storage of a database")
     for band in bands(origin.database, volume_type, valid):
@@ -57,9 +57,10 @@ def highest_settings(
         count = max((n for n in allowed if n is not None and n >= low * size), default=None)
         if count is None:
             continue
+        enough, most = _enough_mibps(origin, band, count, mibps), _most_mibps(band, count)
         found = replace(
             origin, volume_type=volume_type, size_gib=size, iops=count,
-            throughput_mibps=_most_mibps(band, count),
+            throughput_mibps=most if enough is None or most is None else min(enough, most),
         )  # fmt: skip
         if why_refused(origin, found, valid) is None:
             return found
@@ -92,6 +93,12 @@ def at_size(
         if found is not None and why_refused(origin, found, valid) is None:
             return found
     return None
+
+
+def _enough_mibps(origin: Configuration, band: Band, iops: int, mibps: float) -> int | None:
+    """The fewest valid MiB/s that are enough; None where none are, or none can be set."""
+    low = max(mibps, least_mibps(origin.database, iops), band.mibps_per_iops[0] * iops)
+    return _least(band.mibps, low)
 
 
 def _most_mibps(band: Band, iops: int) -> int | None:
@@ -161,12 +168,9 @@ def _at(
     count = _iops(origin, band, size, iops, mibps, kind)
     if count is None or count > band.iops_per_gib[1] * size:
         return None
-    tput = None
-    if band.mibps:
-        low = max(mibps, least_mibps(origin.database, count), band.mibps_per_iops[0] * count)
-        tput = _least(band.mibps, low)
-        if tput is None:
-            return None
+    tput = _enough_mibps(origin, band, count, mibps)
+    if band.mibps and tput is None:
+        return None
     return replace(origin, volume_type=kind, size_gib=size, iops=count, throughput_mibps=tput)
 
 
