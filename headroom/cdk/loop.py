@@ -19,6 +19,7 @@ from headroom.cdk.detection import price_note, short_price
 from headroom.cdk.extend import ExtendDocument, extend_statements
 from headroom.cdk.functions import FunctionSpec, HeadroomFunction
 from headroom.cdk.permissions import (
+    ANY_CALENDAR,
     DEAD_LETTER_ACTIONS,
     QUEUE_ACTIONS,
     Kept,
@@ -63,11 +64,13 @@ class Loop(Construct):
         code: lambda_.Code,
         calendars: Sequence[str] | None = None,
     ) -> None:
-        """`calendars` are those that the functions may ask; by default the policy's."""
+        """`calendars` are those that the functions may ask; by default the policy's, or any where a hub may publish one."""
         super().__init__(scope, construct_id)
         names = config.names
         policy = self._publish_policy(names, policy)
-        asked = calendar_statements(policy.calendars if calendars is None else calendars)
+        if calendars is None:
+            calendars = policy.calendars if config.hub_policy_role == OFF else (ANY_CALENDAR,)
+        asked = calendar_statements(calendars)
         signals_queue = SignalsQueue(self, "SignalsQueue", names, databases=config.databases)
         settings = _settings(config, kept, signals_queue)
         schedule = SweepSchedule(self, "SweepSchedule")

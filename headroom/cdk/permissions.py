@@ -26,6 +26,8 @@ QUEUE_ACTIONS = ("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMess
 DEAD_LETTER_ACTIONS = ("sqs:SendMessage",)
 TOPIC_KEY_ACTIONS = ("kms:Decrypt", "kms:GenerateDataKey")
 SCHEDULE_ACTIONS = ("lambda:InvokeFunction",)
+ANY_CALENDAR = "*"
+"""In place of a calendar's name: any, where the policy may name others without a deployment."""
 
 PLATFORM_ACTIONS = (
     LOG_ACTIONS
@@ -187,9 +189,16 @@ def resource_alarm_statements(config: DeploymentConfig) -> list[iam.PolicyStatem
 
 
 def calendar_statements(calendars: Sequence[str]) -> list[iam.PolicyStatement]:
-    """Asking the Change Calendars that the policy names, by name or ARN; nothing without any."""
+    """Asking the Change Calendars that the policy names, by name or ARN; nothing without any.
+
+    ANY_CALENDAR includes those that other accounts and Regions share.
+    """
     here = f"arn:{Aws.PARTITION}:ssm:{Aws.REGION}:{Aws.ACCOUNT_ID}:document/"
-    named = (one if one.startswith("arn:") else f"{here}{one}" for one in calendars)
+    everywhere = f"arn:{Aws.PARTITION}:ssm:*:*:document/*"
+    named = (
+        everywhere if one == ANY_CALENDAR else one if one.startswith("arn:") else f"{here}{one}"
+        for one in calendars
+    )  # fmt: skip
     if not calendars:
         return []
     return [allow(actions.CALENDAR_READ_ACTIONS, *named, sid="AskChangeCalendars")]

@@ -19,6 +19,7 @@ from aws_cdk import aws_s3 as s3
 from headroom import __version__
 from headroom.cdk.compact import compacted
 from headroom.cdk.loop import Loop
+from headroom.cdk.permissions import ANY_CALENDAR
 from headroom.cdk.stackset_parameters import parameters
 from headroom.cdk.state import State
 from headroom.domain.policy import NO_CAPS, RESOURCE_TAG_CAP, Tag, tag_text
@@ -91,7 +92,7 @@ def _synthesised(context: Mapping[str, object]) -> Template:
         state = State(stack, "State", config=config)
         Loop(
             stack, "Default", config=config, kept=state.kept, policy=default_policy(),
-            code=lambda_.Code.from_bucket_v2(bucket, cdk.Fn.ref("CodeKey")), calendars=("*",),
+            code=lambda_.Code.from_bucket_v2(bucket, cdk.Fn.ref("CodeKey")), calendars=(ANY_CALENDAR,),
         )  # fmt: skip
         found: Template = app.synth().get_stack_by_name("Headroom").template
     return found

@@ -16,6 +16,7 @@ from headroom.cdk.permissions import LOG_ACTIONS, PLATFORM_ACTIONS, TOPIC_KEY_AC
 from headroom.domain.policy import hard_caps_of
 from headroom.settings import REQUESTS_FUNCTION
 from tests.stacks.conftest import Synth, Synthesised, properties, resources, text_of
+from tests.stacks.test_hub import HUB_SETTINGS
 
 ADAPTER_ACTIONS = {
     *actions.EBS_READ_ACTIONS,
@@ -294,6 +295,16 @@ def test_calendars_may_be_asked_only_where_the_policy_names_them(
     for one in (made, shipped):  # a calendar that is written into the policy by hand is noticed
         alarms = [a["AlarmName"] for a in properties(one.loop, "AWS::CloudWatch::Alarm")]
         assert "headroom-own-changes-stopped" in alarms
+
+
+def test_any_calendar_may_be_asked_where_a_hub_may_publish_a_policy_that_names_another(
+    synth: Synth,
+) -> None:
+    made = synth(detection="sweep", **HUB_SETTINGS)
+    asked = _granting(made, "ssm:GetCalendarState")
+    assert len(asked) == 2
+    for statement in asked:  # those of other accounts and Regions too
+        assert text_of(statement["Resource"]) == "arn:<AWS::Partition>:ssm:*:*:document/*"
 
 
 def test_seals_are_off_until_the_owner_turns_them_on(synth: Synth, shipped: Synthesised) -> None:

@@ -196,6 +196,17 @@ def test_its_functions_may_do_what_the_apps_may_and_ask_any_calendar(
     made = synth()
     ours = {**long, "Resources": _resolved(long, "adaptive")}
     assert _actions(ours) == _actions(made.loop) | {"ssm:GetCalendarState"}
+    calendars = [
+        statement
+        for body in _resolved(long, "adaptive").values()
+        if body["Type"] == "AWS::IAM::Role"
+        for policy in body["Properties"].get("Policies", [])
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Action"] == "ssm:GetCalendarState"
+    ]
+    assert len(calendars) == 2
+    for statement in calendars:  # those that another account shares too
+        assert ':ssm:*:*:document/*"' in as_text(statement["Resource"])
     elsewhere = _actions({**long, "Resources": _resolved(long, "sweep")})
     assert _actions(ours) - elsewhere == {"cloudwatch:PutMetricAlarm", "cloudwatch:TagResource"}
 

@@ -42,6 +42,16 @@ REQUESTS = frozenset(
 STOPS = frozenset({Step.PAUSED, Step.RESUMED, Step.BREAKER_OPENED, Step.BREAKER_CLOSED})
 BATCH_LIMIT = 10
 """Entries of one call. Source: EventBridge API reference, PutEvents (botocore 1.44, 2026-11)."""
+TRANSIENT = frozenset(
+    {
+        "InternalException",
+        "InternalFailure",
+        "ServiceUnavailable",
+        "Throttling",
+        "ThrottlingException",
+    }
+)
+"""Error codes of entries that EventBridge may take a minute later. Source: as above, and its common errors."""
 LARGEST = 250_000
 """Bytes of one call, kept below the 256 KB that one event may have since long (1 MB since 2026)."""
 LONGEST = 2_000
@@ -78,7 +88,13 @@ class EventBus:
         for one in results:
             if "ErrorCode" in one:
                 _log.warning("an event was refused: %s", one)
-        return [Delivery.REFUSED if "ErrorCode" in one else Delivery.ACCEPTED for one in results]
+        return [_delivery(one.get("ErrorCode")) for one in results]
+
+
+def _delivery(error: str | None) -> Delivery:
+    if error is None:
+        return Delivery.ACCEPTED
+    return Delivery.UNSENT if error in TRANSIENT else Delivery.REFUSED
 
 
 def _made(recorded: Recorded) -> PutEventsRequestEntryTypeDef | None:

@@ -240,9 +240,15 @@ def test_a_call_is_never_larger_than_eventbridge_takes() -> None:
         assert len(json.loads(call[0]["Detail"])["summary"]) == LONGEST
 
 
-def test_entries_that_failed_are_distinguished() -> None:
-    bus = FakeBus([None, "ThrottlingException", None])
-    assert published(bus, EVERY[:3]) == (Delivery.ACCEPTED, Delivery.REFUSED, Delivery.ACCEPTED)
+@pytest.mark.parametrize(
+    ("code", "delivery"),
+    [("MalformedDetail", Delivery.REFUSED), ("NotAuthorizedForSource", Delivery.REFUSED),
+     ("ThrottlingException", Delivery.UNSENT), ("InternalFailure", Delivery.UNSENT)],
+)  # fmt: skip
+def test_entries_that_failed_are_distinguished(code: str, delivery: Delivery) -> None:
+    """What may be taken a minute later is never given up, however old its record is."""
+    bus = FakeBus([None, code, None])
+    assert published(bus, EVERY[:3]) == (Delivery.ACCEPTED, delivery, Delivery.ACCEPTED)
 
 
 @pytest.mark.parametrize("error", [RuntimeError("down"), KeyError("Entries"), TimeoutError()])
