@@ -31,10 +31,11 @@ from headroom.proving.replay.history import (
     Parts,
     configuration_in_force,
     history_periods,
+    let_through,
     other_rates,
 )
 from headroom.proving.replay.time_shift import TimeShift, spans, time_shifted
-from headroom.proving.workloads import Floats, LoadSeries
+from headroom.proving.workloads import Bools, Floats, LoadSeries
 
 MILDEST = 1.05
 """Least demand of a censored load, relative to the limit."""
@@ -102,7 +103,8 @@ def reconstruct_load(
 ) -> ReconstructedLoad | None:
     """The load behind `parts`; None when nothing was measured from `since` on.
 
-    `limits` are those of the instance, if known: no load is reconstructed above its baseline.
+    `limits` are those of the instance, if known: no load is reconstructed above its baseline, or above its maximum
+    where its checks say that it limited nothing.
     """
     periods = tuple(history_periods(parts, volume.configuration, modification))
     counted = [each.since(since) for each in periods]
@@ -113,7 +115,7 @@ def reconstruct_load(
     offset = 0
     for each, (activity, of_instance) in zip(periods, parts, strict=True):
         per = each.period_s // step_s
-        most = _most(each, limits, other_rates(activity, of_instance))
+        most = _most(each, limits, other_rates(activity, of_instance), let_through(of_instance))
         found = _faster(each, activity, volume, modification, most)
         found = [replace(run, first=run.first * per, last=run.last * per) for run in found]
         bursts, short = _bursts(each, per, step_s, most, since)
@@ -158,17 +160,24 @@ _COLUMNS = ("reads", "writes", "read_bytes", "write_bytes")
 
 
 def _most(
-    each: HistoryPeriods, limits: InstanceLimits | None, others: tuple[Floats, Floats]
-) -> Floats:
-    """The pace at which the load of each period would reach what the instance has left for it."""
+    each: HistoryPeriods, limits: InstanceLimits | None, others: tuple[Floats, Floats],
+    unlimited: Bools | None,
+) -> Floats:  # fmt: skip
+    """The pace at which the load of each period would reach what the instance has left for it.
+
+    Where the instance's own checks say that it limited nothing, it would have given up to its maximum.
+    """
     if limits is None:
         return np.full(len(each.reads), np.inf)
     size = each.read_bytes + each.write_bytes
     ops = np.maximum(each.reads + each.writes, size / SSD_IO_BYTES)
+    bursts = np.zeros(len(ops), dtype=np.bool_) if unlimited is None else unlimited
+    iops = np.where(bursts, limits.maximum_iops, limits.baseline_iops)
+    mibps = np.where(bursts, limits.maximum_mibps, limits.baseline_mibps)
     with np.errstate(divide="ignore", invalid="ignore"):
         left: Floats = np.fmin(
-            np.maximum(0.0, limits.baseline_iops - np.nan_to_num(others[0])) / ops,
-            np.maximum(0.0, limits.baseline_mibps - np.nan_to_num(others[1])) * MIB / size,
+            np.maximum(0.0, iops - np.nan_to_num(others[0])) / ops,
+            np.maximum(0.0, mibps - np.nan_to_num(others[1])) * MIB / size,
         )
     return left
 

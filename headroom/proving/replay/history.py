@@ -110,6 +110,15 @@ def other_rates(
     )
 
 
+def let_through(instance: InstanceActivity | None) -> Bools | None:
+    """Periods in which the instance's own checks say that it limited nothing; None without any."""
+    if instance is None:
+        return None
+    return (series_array(instance.iops_exceeded) == 0) & (
+        series_array(instance.throughput_exceeded) == 0
+    )
+
+
 def series_array(series: Series) -> Floats:
     """A series as an array, NaN where nothing was published."""
     return np.array(series.values, dtype=np.float64)

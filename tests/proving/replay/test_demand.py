@@ -256,6 +256,21 @@ def test_no_load_is_rebuilt_above_the_instances_baseline() -> None:
     assert np.nanmax(tight.load_series.ops) <= 3_050 * (1 + 1e-9)
 
 
+def test_where_the_instance_let_all_through_load_is_rebuilt_up_to_its_maximum() -> None:
+    """A volume at its own limit starved, though the instance sustains less than that."""
+    past = activity([1_000.0] * 60 + [3_000.0] * 60, iops_check=[0.0] * 60 + [1.0] * 60)
+    nothing = series([None] * 120)
+    free = replace(
+        checks_of(120, at_limit=0.0), iops_exceeded=series([0.0] * 120),
+        throughput_exceeded=series([0.0] * 120), iops=nothing,
+    )  # fmt: skip
+    found = reconstructed(past, gp3(400), checks=free, baseline_iops=2_000)
+    assert np.nanmax(found.load_series.ops) > 3_100
+    assert starved(found, gp3(400)) > 50
+    unknown = reconstructed(past, gp3(400), checks=None, baseline_iops=2_000)
+    assert np.nanmax(unknown.load_series.ops) <= 3_000 * (1 + 1e-9)
+
+
 def test_before_a_modification_the_limits_of_its_origin_count() -> None:
     past = activity([2_950.0] * 60 + [4_000.0] * 60, iops_check=None, mibps_check=None)
     change = Modification(
