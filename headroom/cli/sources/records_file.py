@@ -63,8 +63,9 @@ class RecordsFile:
             try:
                 found.append(record_of(line))
             except (ValueError, KeyError, TypeError) as problem:
+                why = problem if isinstance(problem, ValueError) else "it has not the fields of one"
                 raise BadRequest(
-                    f"Line {number} of {self._path} is not a record ({problem}): this is no file "
+                    f"Line {number} of {self._path} is not a record ({why}): this is no file "
                     "of records as `headroom demo` writes them, or it was cut or edited."
                 ) from None
         return sorted(found, key=lambda r: (r.at, r.decision_id, r.sequence), reverse=True)

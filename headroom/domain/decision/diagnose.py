@@ -80,10 +80,18 @@ def diagnose(
         instance_mibps_left=mibps_left,
         explanation=spoken(
             observation.volume.ref.kind,
-            why.replace(SUSTAINS, "the instance gives, with its bursts,") if bursts else why,
+            why.replace(SUSTAINS, _gives(observation)) if bursts else why,
         ),
         instance_balance=balance,
     )
+
+
+def _gives(observation: Observation) -> str:
+    """What an instance does whose bursts count."""
+    instance, own = observation.instance, observation.volume.ref.resource_id
+    if instance is None or set(instance.volume_ids) <= {own}:
+        return "the instance gives, with its bursts,"
+    return "with half of its EBS balance kept for its other volumes, the instance gives"
 
 
 def _slow(

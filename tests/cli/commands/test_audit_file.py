@@ -167,11 +167,14 @@ def test_without_a_place_the_record_of_the_last_demo_is_read_and_named(
     assert "Reading build/demo/records.jsonl from the last demo" in " ".join(said.err.split())
 
 
+@pytest.mark.parametrize("text", ["version: 1", "[]", "1"])
 @pytest.mark.parametrize("verb", [["audit"], ["explain", "abc"], ["report"]])
 def test_another_file_is_no_file_of_records(
-    verb: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    verb: list[str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = tmp_path / "policy.yaml"
-    other.write_text("version: 1\n")
+    other.write_text(f"{text}\n")
     assert run([*verb, "--file", str(other)]) == 2
-    assert "this is no file of records" in " ".join(capsys.readouterr().err.split())
+    said = " ".join(capsys.readouterr().err.split())
+    assert "this is no file of records" in said
+    assert "indices" not in said

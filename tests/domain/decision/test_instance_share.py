@@ -252,3 +252,24 @@ def test_an_instance_that_others_use_up_is_no_limit_of_a_volume_that_takes_less_
     if held:
         assert isinstance(decision.answer, Escalate)
         assert "what Headroom added costs $15.00 a month" in decision.answer.remedy
+
+
+@pytest.mark.parametrize(
+    ("others", "balance", "said"),
+    [
+        (("vol-2",), 55.0, "with half of its EBS balance kept for its other volumes, the instance gives"),
+        ((), 6.0, "the instance gives, with its bursts,"),
+    ],
+)  # fmt: skip
+def test_what_an_instance_gives_is_said_with_what_is_kept_of_it(
+    others: tuple[str, ...], balance: float, said: str
+) -> None:
+    machine = instance(baseline_iops=2_000, maximum_iops=18_750, volumes=others)
+    load = instance_activity([1_500.0] * 30 + [3_000.0] * 30, [20.0] * 60)
+    full, left = (series([share] * 3, period_s=300) for share in (100.0, balance))
+    activity_ = replace(load, io_balance_percent=left, byte_balance_percent=full)
+    diagnosis = decide(
+        decision_input(starved_gp3(instance=machine, instance_activity=activity_))
+    ).diagnosis
+    assert diagnosis.binding is Binding.INSTANCE_IOPS
+    assert diagnosis.explanation.startswith(said)

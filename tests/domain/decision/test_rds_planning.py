@@ -261,3 +261,17 @@ def test_striped_gp3_gives_back_to_what_its_four_volumes_include_and_no_further(
         assert isinstance(answer, Act)
         assert (answer.plan.target.iops, answer.plan.target.throughput_mibps) == (12_000, 500)
         assert answer.plan.price_change_usd == Decimal("-680.00")
+
+
+def test_a_copy_that_saves_is_not_said_to_be_for_a_load() -> None:
+    """io1 with 100 IOPS of load: gp3 of 400 GiB has more of everything, and costs less."""
+    low = replace(
+        starved(rds(IO1, 100, 1_000), 1_000),
+        activity=activity([100.0] * 60, iops_check=None, mibps_check=None),
+    )
+    decision = decided(low, types=(GP3,))
+    plan = decision.plan
+    assert plan is not None
+    assert plan.sustains_more
+    assert plan.price_change_usd < 0
+    assert f"held (no pressure); would take {plan.target}" in decision.summary
