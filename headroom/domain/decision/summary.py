@@ -84,9 +84,7 @@ def _hold(analysis: Analysis, answer: Hold, judgements: Sequence[PlanJudgement])
     blocked = _in_the_way(judgements, answer)
     by = f", blocked by {blocked}" if blocked else ""
     plan = answer.proposed_plan
-    again = (
-        answer.reason is Reason.NO_PRESSURE and plan.sustains_more and plan.price_change_usd > 0
-    )
+    again = answer.reason is Reason.NO_PRESSURE and plan.sustains_more and plan.price_change_usd > 0
     return f"{text}; {'for load as before it ' if again else ''}would take {plan.target}{by}"
 
 

@@ -14,6 +14,8 @@ from headroom.localaws.state import AccountRegion
 
 SESSION_S = 12 * 3_600
 """Seconds; expiry is not enforced."""
+_TEXTS: dict[int, tuple[Any, str]] = {}
+"""Texts of policies by the object's identity, which is kept so that it stays its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,4 +150,10 @@ def _session_arn(role_arn: str, name: str) -> str:
 
 
 def _text(document: Any) -> str:
-    return document if isinstance(document, str) else json.dumps(document, default=str)
+    """A policy as JSON; moto keeps those of a template as objects, and puts others in their place."""
+    if isinstance(document, str):
+        return document
+    known = _TEXTS.get(id(document))
+    if known is None or known[0] is not document:
+        known = _TEXTS[id(document)] = document, json.dumps(document, default=str)
+    return known[1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from threading import local
 from typing import Any
 
@@ -18,6 +18,7 @@ from moto.core.responses import ActionResult
 from moto.core.utils import get_value
 from moto.dynamodb.models.dynamo_type import DynamoType, Item
 from moto.dynamodb.models.table import Table
+from moto.dynamodb.parsing.expressions import UpdateExpressionParser
 from moto.dynamodb.responses import DynamoResult
 
 ITEMS = frozenset(
@@ -46,6 +47,8 @@ def install() -> None:
     Table.query, Table.all_items = _query, _all_items
     DynamoType.size = _size
     responses.method_names_from_class = cache(responses.method_names_from_class)
+    # Parsed twice for every update; moto copies what it changes.
+    UpdateExpressionParser.make = staticmethod(lru_cache(512)(UpdateExpressionParser.make))
 
 
 def _items(result: Any, context: Any) -> Any:
