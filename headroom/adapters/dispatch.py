@@ -20,6 +20,7 @@ from headroom.ports import (
     Glance,
     GlanceRequest,
     Metrics,
+    NotCovered,
     ReadFailed,
     ResourceGone,
     Storage,
@@ -28,6 +29,7 @@ from headroom.ports import (
 
 CLUSTER = "cluster:"
 """What the id of a cluster begins with until it is known whether it is Aurora's."""
+NOT_COVERED = "storage of kind {} is not covered here"
 
 
 class StorageByKind:
@@ -50,7 +52,7 @@ class StorageByKind:
             raise ReadFailed("; ".join(failed))
 
     def view(self, ref: ResourceRef) -> StorageView:
-        """One resource of any kind; raises ResourceGone, also for a kind that is not covered.
+        """One resource of any kind; raises ResourceGone, and NotCovered for a kind that is left out.
 
         The ARN of a cluster does not distinguish Aurora from a Multi-AZ DB cluster: what is asked for as
         `cluster:NAME` is found as either, and the view says as which.
@@ -60,7 +62,7 @@ class StorageByKind:
         maybe = ref.kind is Kind.RDS and ref.resource_id.startswith(CLUSTER)
         try:
             if storage is None:
-                raise ResourceGone(f"storage of kind {ref.kind.value} is not covered here")
+                raise NotCovered(NOT_COVERED.format(ref.kind.value))
             return storage.view(ref)
         except ResourceGone as gone:
             if clusters is None or not maybe or gone.another or gone.instead is not None:
@@ -85,8 +87,7 @@ class StorageByKind:
         """The one write, by the storage of that kind."""
         storage = self._storages.get(ref.kind)
         if storage is None:
-            said = f"storage of kind {ref.kind.value} is not covered here"
-            return declined(Refusal.UNSUPPORTED, said)
+            return declined(Refusal.UNSUPPORTED, NOT_COVERED.format(ref.kind.value))
         return storage.apply(
             ref, expected=expected, seen=seen, target=target, decided_on=decided_on
         )

@@ -34,11 +34,13 @@ from headroom.domain.ledger import RELEASING_STEPS
 from headroom.domain.planning import Plan, named
 from headroom.domain.resources import Modification, ModificationState, Observation
 from headroom.domain.state import WORKER_VANISHED, Notify, OpenChain, Step
-from headroom.ports import Ports, ReadFailed
+from headroom.ports import IllegalStep, Ports, ReadFailed
 
+WAY_OUT = "if this lasts, end the change with `headroom release {}`"
 Check = Callable[[Decision, Plan, datetime], Verification]
 """What became of a decision's plan, applied at an instant."""
-CLOCK_SKEW = timedelta(minutes=1)
+CLOCK_SKEW, WRONG_CLOCK = timedelta(minutes=1), timedelta(minutes=10)
+"""How far AWS's clock and a function's may be apart: usually, and at most for exactly the change that was asked for."""
 SETTLING = timedelta(minutes=2)
 """AWS's reads are eventually consistent: a change is judged only by reads begun this long after its last
 record. Longer than FRESH, so no read that began before the call is ever taken for one after it."""
@@ -89,7 +91,7 @@ def advance(
 
 def _decision_of(ports: Ports, chain: OpenChain) -> Decision:
     """The decision of an open chain; ReadFailed, naming the way out, where it is not understood."""
-    way_out = f"if this lasts, end the change with `headroom release {chain.decision_id}`"
+    way_out = WAY_OUT.format(chain.decision_id)
     if chain.phase not in PHASES:
         raise ReadFailed(f"a newer release left a change at step {chain.phase}; {way_out}")
     try:
@@ -103,7 +105,11 @@ def _resolve(
     now: datetime, *, vanished: bool = False,
 ) -> bool:  # fmt: skip
     """Settle an unknown outcome by what AWS reports, never by assumption."""
-    taken = _taken(act, observation.modification, since=_intended_at(ports, decision))
+    before = decision.observation.modification
+    taken = _taken(
+        act, observation.modification, since=_intended_at(ports, decision),
+        seen=None if before is None else before.started_at,
+    )  # fmt: skip
     if taken is not None:
         started_at, found = taken
         notify = None if decision.group else Notify(text=found)
@@ -141,15 +147,20 @@ def _intended_at(ports: Ports, decision: Decision) -> datetime:
 
 
 def _taken(
-    act: Act, change: Modification | None, *, since: datetime
+    act: Act, change: Modification | None, *, since: datetime, seen: datetime | None
 ) -> tuple[datetime, str] | None:
     """When AWS took a change whose call had no answer, and how that shows; None where it does not.
 
-    AWS keeps only the latest modification: one that began from what was asked for came after it.
+    AWS keeps only the latest modification: one that began from what was asked for came after it. Exactly what was asked
+    for may be a little older by AWS's clock than by this function's.
     """
-    if change is None or change.started_at < since - CLOCK_SKEW:
-        return None
     made = act.plan.target.storage
+    exactly = (act.plan.origin.storage, made)
+    if change is None:
+        return None
+    same = (change.origin.storage, change.target.storage) == exactly and change.started_at != seen
+    if change.started_at < since - (WRONG_CLOCK if same else CLOCK_SKEW):
+        return None
     if change.target == act.plan.target or change.target.storage == made != change.origin.storage:
         return change.started_at, "AWS shows the change: it was accepted"
     if change.origin.storage == made:
@@ -251,17 +262,13 @@ def _append(
     due_at: datetime | None, body: Mapping[str, object] | None = None,
     notify: Notify | None = None,
 ) -> None:  # fmt: skip
-    ports.ledger.append(
-        decision.decision_id,
-        step,
-        ref=decision.observation.volume.ref,
-        at=now,
-        summary=summary,
-        body=body or {},
-        fencing=chain.fencing,
-        due_at=due_at,
-        notify=notify,
-    )
+    try:
+        ports.ledger.append(
+            decision.decision_id, step, ref=decision.observation.volume.ref, at=now, summary=summary,
+            body=body or {}, fencing=chain.fencing, due_at=due_at, notify=notify,
+        )  # fmt: skip
+    except IllegalStep as problem:  # such as in a table that was restored from an earlier backup
+        raise ReadFailed(f"{problem}; {WAY_OUT.format(chain.decision_id)}") from problem
 
 
 __all__ = ["Verification", "advance"]

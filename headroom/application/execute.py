@@ -76,7 +76,8 @@ def change_storage(
 ) -> Outcome:
     """The one call that changes storage, unless what the decision rests on changed since `now`.
 
-    Of a set whose change has `begun`, no window that closes and no freeze leaves the rest as it was.
+    Of a set whose change has `begun`, no window that closes, no freeze, no slow call and no policy that permits the same
+    leaves the rest as it was.
     """
     observation = decision.observation
     why = _outdated(ports, decision, now, begun=begun)
@@ -104,7 +105,9 @@ def _outdated(ports: Ports, decision: Decision, now: datetime, *, begun: bool) -
     policy = ports.policies.fresh()
     if isinstance(policy, PolicyUnreadable):
         return f"the policy cannot be read any more: {policy.reason}"
-    if policy.version != decision.policy_version:
+    if policy.version != decision.policy_version and not (
+        begun and limits_for(policy, decision.observation.volume) == decision.effective
+    ):
         return "the policy was changed meanwhile"
     try:
         paused = ports.state_store.resource_state(decision.observation.volume.ref, now).paused_until
@@ -113,7 +116,7 @@ def _outdated(ports: Ports, decision: Decision, now: datetime, *, begun: bool) -
     if paused is not None and paused > now:
         return "all changes were paused meanwhile"
     at = now if ports.clock is None else ports.clock()
-    if at - now > FRESH:
+    if at - now > (LEASE if begun else FRESH):
         return f"it was decided {(at - now).total_seconds():.0f} s ago"
     if begun:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -45,7 +46,7 @@ from headroom.domain.state import (
     unknown_modification,
 )
 from headroom.domain.workload import estimate
-from headroom.ports import Ports, ResourceGone, StorageView
+from headroom.ports import IllegalStep, NotCovered, Ports, ResourceGone, StorageView
 
 STEPS_ASIDE = timedelta(minutes=2)
 """How long a resource whose change just ended leaves its place to those that starve longer: the queue's turn."""
@@ -60,6 +61,8 @@ def reconcile(
     """
     try:
         view = ports.storage.view(ref)
+    except NotCovered as problem:
+        return _left_out(ports, ref, now, str(problem))
     except ResourceGone as gone:
         _release(ports, ref, now, gone)
         instead = ref if gone.another else gone.instead
@@ -183,6 +186,14 @@ def _decide_again(ports: Ports, decision_input: DecisionInput, now: datetime) ->
     return replace(resource_state, calendars=before.calendars, profile=before.profile)
 
 
+def _left_out(ports: Ports, ref: ResourceRef, now: datetime, why: str) -> EventOutcome:
+    """Leave a resource of a kind that is not covered as it is: AWS goes on billing what Headroom added, so it counts."""
+    state = ports.state_store.resource_state(ref, now)
+    held = state.open_chain is not None or state.resource_increase_usd > 0 or awaits_person(state)
+    ports.state_store.reconciled(ref, at=now, due_at=now + DAILY if held else None)
+    return EventOutcome(led_to=LedTo.OFF, detail=why)
+
+
 def _release(ports: Ports, ref: ResourceRef, now: datetime, why: ResourceGone) -> None:
     """End what is open about a resource that exists no more, and free what it held."""
     resource_state = ports.state_store.resource_state(ref, now)
@@ -195,16 +206,21 @@ def _release(ports: Ports, ref: ResourceRef, now: datetime, why: ResourceGone) -
         approved = asked.approved_at is not None
         said = [f"approved by {asked.approved_by}, and not done: {gone}"] if approved else []
         said += [wanted] if wanted and chain is None else []
-        ports.ledger.append(
-            asked.decision_id, Step.GONE, ref=ref, at=now, summary=gone, body={}, fencing=None,
-            due_at=None, notify=Notify(text="; ".join(said)) if said else None,
-        )  # fmt: skip
+        with suppress(IllegalStep):  # the tables may be backups of different days
+            ports.ledger.append(
+                asked.decision_id, Step.GONE, ref=ref, at=now, summary=gone, body={}, fencing=None,
+                due_at=None, notify=Notify(text="; ".join(said)) if said else None,
+            )  # fmt: skip
+    lost = False
     if chain is not None:
-        ports.ledger.append(
-            chain.decision_id, Step.GONE, ref=ref, at=now, summary=gone, body={},
-            fencing=chain.fencing, due_at=None, notify=Notify(text=wanted) if wanted else None,
-        )  # fmt: skip
-    ports.state_store.forget(ref, at=now, another=why.another is not None)
+        try:
+            ports.ledger.append(
+                chain.decision_id, Step.GONE, ref=ref, at=now, summary=gone, body={},
+                fencing=chain.fencing, due_at=None, notify=Notify(text=wanted) if wanted else None,
+            )  # fmt: skip
+        except IllegalStep:
+            lost = True
+    ports.state_store.forget(ref, at=now, another=why.another is not None, chain_lost=lost)
     if why.another is not None:
         why.another()
 

@@ -13,7 +13,14 @@ from headroom.ports.metrics import ContributorsUnknown, Glance, GlanceRequest, M
 from headroom.ports.reporting import Delivery, Notes, NoticeDetail, NotSent, Recorded, Reporting
 from headroom.ports.requests import AnswerRejected, Requests, Switches, UnreadableRequest
 from headroom.ports.resource_states import Due, DueResources, QueuedResource, Scan, StateStore
-from headroom.ports.storage import ReadFailed, ResourceGone, Storage, StorageView, WriteFailed
+from headroom.ports.storage import (
+    NotCovered,
+    ReadFailed,
+    ResourceGone,
+    Storage,
+    StorageView,
+    WriteFailed,
+)
 from headroom.ports.wired import Ports
 from headroom.ports.work import (
     Answered,

@@ -39,6 +39,10 @@ class ResourceGone(LookupError):
         self.another = another
 
 
+class NotCovered(ResourceGone):
+    """The deployment leaves its kind of storage out; the resource may exist as before."""
+
+
 class ReadFailed(RuntimeError):
     """A read failed; the decision is retried later."""
 

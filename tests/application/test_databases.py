@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from headroom.adapters.dispatch import StorageByKind
 from headroom.adapters.notifications.messages import decision_message
 from headroom.adapters.rds import RdsStorage
 from headroom.adapters.rds.classes import InstanceClasses
 from headroom.application import remediate, sweep
+from headroom.application.reconcile import reconcile
 from headroom.domain.catalog import PriceTable
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
 from headroom.domain.guardrails import Guardrail
@@ -32,7 +34,7 @@ from headroom.domain.resources import (
     VolumeActivity,
     VolumeType,
 )
-from headroom.domain.state import Outcome, Step
+from headroom.domain.state import EventOutcome, LedTo, Outcome, Step
 from headroom.domain.workload import Binding
 from headroom.ports import StorageView, WriteFailed
 from tests.adapters.rds.service import InstanceTypes, RdsService, db, refusal
@@ -633,3 +635,26 @@ def test_a_change_that_rds_works_on_for_days_is_waited_for_and_not_called_in_vai
         harness.later(minutes=10)
         harness.reconcile_due()
     assert harness.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
+
+
+def test_leaving_databases_out_frees_nothing_that_aws_goes_on_billing() -> None:
+    harness = Databases.of(
+        at_the_limit(12_000.0), StorageType="gp3", Iops=12_000, StorageThroughput=500
+    )
+    reconcile_now(harness.ports, ORDERS, harness.now, trigger="alarm")
+    before = harness.ledger.resource_state(ORDERS, harness.now)
+    assert before.account_increase_usd == 160
+    assert before.open_chain is not None
+    without = replace(harness.ports, storage=StorageByKind({}))
+    for _ in range(3):
+        found = reconcile(without, ORDERS, harness.later(hours=24), trigger="due")
+        assert isinstance(found, EventOutcome)
+        assert found.led_to is LedTo.OFF
+        assert "not covered" in found.detail
+    after = harness.ledger.resource_state(ORDERS, harness.now)
+    assert after.account_increase_usd == 160
+    assert after.enrolment_usd == before.enrolment_usd
+    assert after.open_chain == before.open_chain
+    assert "gone" not in harness.steps(ORDERS)
+    again = harness.ledger.due(harness.now + timedelta(days=1), 10)
+    assert [due.ref for due in again] == [ORDERS]

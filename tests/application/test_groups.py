@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -27,7 +28,7 @@ from headroom.domain.state import (
     Unknown,
     broken_link,
 )
-from headroom.ports import ReadFailed, StorageView
+from headroom.ports import Ports, ReadFailed, StorageView
 from headroom.serialization import decision_from_json, decision_to_json
 from tests.application.harness import Harness, calm, running_free
 from tests.application.test_signals import alarm
@@ -727,3 +728,46 @@ def test_a_freeze_that_begins_between_two_volumes_of_a_set_leaves_it_even() -> N
     ports = replace(harness.ports, clock=lambda: begun + timedelta(seconds=12 * sent[0]))
     remediate(ports, alarm(ref("vol-1")), harness.now)
     assert [each[:3] for each in steps(harness)] == [["act", "intended", "applied"]] * 4
+
+
+def slowly(harness: Harness, seconds: int, then: Callable[[int], None] = lambda _: None) -> Ports:
+    """Ports with a clock that each call to AWS moves on by so many seconds; `then` hears how many there were."""
+    begun, sent, apply = harness.now, [0], harness.apply
+
+    def slow(of: ResourceRef, **call: Any) -> Outcome:
+        outcome = apply(of, **call)
+        sent[0] += 1
+        then(sent[0])
+        return outcome
+
+    harness.apply = slow  # type: ignore[method-assign]
+    return replace(
+        harness.ports, clock=lambda: begun + timedelta(seconds=seconds * sent[0]), storage=harness
+    )
+
+
+def test_a_set_that_takes_longer_than_a_minute_to_change_is_changed_as_a_whole() -> None:
+    harness = striped()
+    remediate(slowly(harness, 40), alarm(ref("vol-1")), harness.now)
+    assert [each[:3] for each in steps(harness)] == [["act", "intended", "applied"]] * 4
+
+
+@pytest.mark.parametrize(
+    ("limits", "sent"),
+    [({}, 4), ({"largest_step": 3.0}, 2), ({"max_iops": 3_000}, 2)],
+    ids=["the same for its volumes", "another step", "another ceiling"],
+)
+def test_a_set_that_has_begun_is_finished_unless_another_policy_says_something_else_of_it(
+    limits: dict[str, Any], sent: int
+) -> None:
+    harness = striped()
+
+    def published(calls: int) -> None:
+        if calls == 2:
+            defaults = replace(harness.rules.defaults, **limits)
+            harness.rules = replace(harness.rules, version="later", defaults=defaults)
+
+    remediate(slowly(harness, 1, published), alarm(ref("vol-1")), harness.now)
+    done = [each[:3] for each in steps(harness)]
+    assert done[:sent] == [["act", "intended", "applied"]] * sent
+    assert not any("applied" in each for each in done[sent:])

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
+from headroom.adapters.tables import CONCURRENCY_ITEM, account_key
 from headroom.application import remediate, sweep
 from headroom.domain.catalog import catalogue_prices
 from headroom.domain.decision import Act
 from headroom.domain.resources import Claim, Signal
-from headroom.domain.state import Refusal, Refused, Step, broken_link
+from headroom.domain.state import EventOutcome, Record, Refusal, Refused, Step, broken_link
 from headroom.ports import ReadFailed
-from tests.application.harness import Harness, calm, running_free
+from tests.application.harness import Harness, calm, reconcile_now, running_free
 from tests.application.test_signals import alarm
-from tests.builders import NOW, REGION, gp3, policy, ref, volume
+from tests.builders import ACCOUNT, NOW, REGION, gp3, policy, ref, volume
 
 
 @pytest.fixture
@@ -218,3 +219,71 @@ def test_a_released_change_counts_only_as_far_as_aws_made_it(
     for _ in range(24 * 5):
         sweep(harness.ports, harness.later(hours=1))
     assert len(harness.steps(vol)) == recorded  # the correction is recorded once
+
+
+def kept(harness: Harness) -> dict[Any, Any]:
+    """What a backup of the table State holds now."""
+    found = harness.ledger._tables._partitions
+    return {key: dict(items) for key, items in found.items() if key[0] in OF_STATE}
+
+
+OF_STATE = ("state", "due", "waiting")
+
+
+def test_a_change_that_a_restored_table_shows_as_open_is_ended_by_a_person(
+    harness: Harness,
+) -> None:
+    """The records say that it ended, and stay a whole chain."""
+    vol = harness.add(volume())
+    (decision,) = remediate(harness.ports, alarm(vol), harness.now)
+    backup = kept(harness)
+    harness.loads["vol-1"] = running_free()
+    for _ in range(40):
+        sweep(harness.ports, harness.later(minutes=5))
+    assert "relieved" in harness.steps(vol)
+    harness.ledger._tables._partitions.update(backup)
+    harness.later(hours=12)
+    with pytest.raises(ReadFailed, match=f"headroom release {decision.decision_id}"):
+        reconcile_now(harness.ports, vol, harness.now, trigger="sweep")
+    released = harness.ledger.release(decision.decision_id, at=harness.now, who="dba")
+    assert isinstance(released, Record)
+    assert broken_link(harness.ledger.chain(decision.decision_id)) is None
+    assert not isinstance(
+        reconcile_now(harness.ports, vol, harness.later(minutes=1), trigger="sweep"), EventOutcome
+    )
+
+
+def test_a_volume_that_is_gone_frees_its_money_though_its_records_are_lost(
+    harness: Harness,
+) -> None:
+    vol = harness.add(volume())
+    remediate(harness.ports, alarm(vol), harness.now)
+    partitions = harness.ledger._tables._partitions
+    for key in [key for key in partitions if key[0] not in OF_STATE]:
+        del partitions[key]
+    delete(harness, "vol-1")
+    reconcile_now(harness.ports, vol, harness.later(minutes=15), trigger="sweep")
+    assert harness.ledger.resource_state(vol, harness.now).account_increase_usd == 0
+
+
+def test_a_change_is_released_and_others_made_whatever_types_a_newer_release_counted(
+    harness: Harness,
+) -> None:
+    vol, other = harness.add(volume()), harness.add(volume(ref=ref("vol-2")))
+    (decision,) = remediate(harness.ports, alarm(vol), harness.now)
+    key = {"owner": {"S": account_key(ACCOUNT, REGION)}, "item": {"S": CONCURRENCY_ITEM}}
+    tables = harness.ledger._tables
+    (item,) = tables.batch_get_item(RequestItems={"state": {"Keys": [key]}})["Responses"]["state"]
+    item = dict(item)
+    under_way = dict(item["in_flight"]["L"][0]["M"])
+    under_way["counts"] = {"L": [{"L": [{"S": "gp4_gib"}, {"N": "100"}]}]}
+    item["in_flight"] = {"L": [{"M": under_way}]}
+    until = (harness.now + timedelta(hours=1)).isoformat().replace("+00:00", "Z")
+    item["quota_full"] = {"L": [{"M": {"volume_type": {"S": "gp4"}, "until": {"S": until}}}]}
+    tables.put_item(TableName="state", Item=item)
+    (acted,) = remediate(harness.ports, alarm(other), harness.later(minutes=5))
+    assert isinstance(acted.answer, Act)
+    harness.later(minutes=30)
+    assert isinstance(
+        harness.ledger.release(decision.decision_id, at=harness.now, who="dba"), Record
+    )

@@ -549,3 +549,23 @@ def test_what_its_owner_changed_last_is_not_reported_as_left_by_headroom(harness
         sweep(harness.ports, harness.now)
         remediate(harness.ports, alarm(vol), harness.now)
     assert not [text for _, _, text in harness.messages if "left as changed" in text]
+
+
+@pytest.mark.parametrize(("minutes_ahead", "ours"), [(3, True), (30, False)])
+def test_a_lost_answer_is_found_though_the_functions_clock_is_ahead_of_awss(
+    harness: Harness, minutes_ahead: int, ours: bool
+) -> None:
+    vol = harness.add(volume())
+    harness.answers = [Unknown(detail="read time-out")]
+    (decision,) = remediate(harness.ports, alarm(vol), harness.now)
+    assert isinstance(decision.answer, Act)
+    here = harness.now
+    harness.now = here - timedelta(minutes=minutes_ahead)
+    harness.change(vol, decision.answer.plan.target)
+    harness.now = here
+    for _ in range(4):
+        harness.later(minutes=2)
+        sweep(harness.ports, harness.now, scan_every_s=10**9)
+    assert ("applied" in harness.steps(vol)) is ours
+    found = harness.ledger.resource_state(vol, harness.now)
+    assert (found.account_increase_usd > 0) is ours

@@ -17,6 +17,7 @@ from headroom.adapters.ledger.items import (
 )
 from headroom.adapters.ledger.reads import Reads, understood
 from headroom.adapters.tables import CONCURRENCY_ITEM, WAITING, WAITING_SHARD
+from headroom.domain.resources import VolumeType
 from headroom.domain.state import STATE_FORMAT, ConcurrencyState, QueueEntry
 from headroom.ports import QueuedResource
 from headroom.serialization import from_plain, to_plain
@@ -79,9 +80,16 @@ def concurrency_of(item: Item | None) -> ConcurrencyItem:
     if item is None:
         return ConcurrencyItem(concurrency=ConcurrencyState(), version=0)
     plain = {name: unwire(value) for name, value in readable(item).items() if name not in BESIDE}
+    if isinstance(full := plain.get("quota_full"), list):
+        plain["quota_full"] = [one for one in full if _is_known(one)]
     return ConcurrencyItem(
         concurrency=from_plain(plain, ConcurrencyState), version=int(unwire(item["version"]))
     )
+
+
+def _is_known(quota_full: object) -> bool:
+    """Whether this release knows the type: of one that only a newer one knows, it changes nothing."""
+    return isinstance(quota_full, dict) and quota_full.get("volume_type") in set(VolumeType)
 
 
 def _queued(item: Item) -> QueuedResource:

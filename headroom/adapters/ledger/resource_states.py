@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -68,12 +69,19 @@ class StateStore(Tables):
         """The queue: the most starved first, then the longest waiting."""
         return self._concurrency.queue(limit)
 
-    def forget(self, ref: ResourceRef, *, at: datetime, another: bool = False) -> None:
-        """The resource no longer exists: end what is in force, due or pending."""
+    def forget(
+        self, ref: ResourceRef, *, at: datetime, another: bool = False, chain_lost: bool = False
+    ) -> None:
+        """The resource no longer exists: end what is in force, due or pending.
+
+        An open chain stays, for its own record ends it; unless it is `chain_lost`, and no record can.
+        """
         retries = self._transactions.retries(f"the state of {ref.arn}")
         while True:
             held = self._state.held(ref)
-            before, moved = held.state, after_resource_gone(held.state, at, another=another)
+            before = held.state
+            ended = replace(before, chain=None, lease_until=None) if chain_lost else before
+            moved = after_resource_gone(ended, at, another=another)
             if moved is before:
                 return
             # After a lost answer the next attempt finds nothing left to write.

@@ -149,7 +149,10 @@ def after_step(
     outcome = body.get("outcome")
     full = isinstance(outcome, Refused) and outcome.refusal is Refusal.REGION_QUOTA
     mine = next((c for c in concurrency.in_flight if c.decision_id == decision_id), None)
-    types = {name.partition("_")[0] for name, _ in (() if mine is None else mine.counts)}
+    counted = () if mine is None else mine.counts
+    types = {name.partition("_")[0] for name, _ in counted}.intersection(
+        VolumeType
+    )  # a newer release may know more
     return after_change_ended(
         concurrency, decision_id, at, landed=step in LANDED_STEPS, nothing_done=step in NOTHING_DONE,
         completed=body.get("completed") is True,

@@ -92,6 +92,10 @@ TRIED_AGAIN = dict.fromkeys(
     frozenset({Step.REJECTED, Step.INTENDED, Step.WITHDRAWN, Step.GONE}),
 )
 """What else may follow while the approval of the change stands: it is intended again."""
+ENDED = frozenset().union(
+    *(NEXT[step] for step in (Step.INTENDED, Step.UNKNOWN, Step.APPLIED))
+) - set(NEXT)
+"""The ends of a change. In a table that was restored from an earlier backup it is open again, and a person may end it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +220,8 @@ def broken_link(chain: tuple[Record, ...]) -> Record | None:
         expected = GENESIS if previous is None else previous.hash
         number = 0 if previous is None else previous.sequence + 1
         legal = successors(None if previous is None else previous.step)
+        if previous is not None and previous.step in ENDED:
+            legal |= {Step.RELEASED}
         if (
             record.format > RECORD_FORMAT
             or again.hash != record.hash

@@ -114,9 +114,10 @@ def let_through(instance: InstanceActivity | None) -> Bools | None:
     """Periods in which the instance's own checks say that it limited nothing; None without any."""
     if instance is None:
         return None
-    return (series_array(instance.iops_exceeded) == 0) & (
+    free: Bools = (series_array(instance.iops_exceeded) == 0) & (
         series_array(instance.throughput_exceeded) == 0
     )
+    return free
 
 
 def series_array(series: Series) -> Floats:

@@ -727,3 +727,17 @@ def test_what_was_put_into_moto_comes_back_on_the_grid() -> None:
     assert list(activity.read_iops.points()) == [(at, 10.0)]
     assert list(activity.queue_length.points()) == [(at, 4.0)]
     assert seen.glance([view()], now)["vol-1"].longest_queue == 4.0
+
+
+def test_a_token_of_get_metric_data_that_repeats_for_ever_is_a_failed_read() -> None:
+    class Endless:
+        calls = 0
+
+        def get_metric_data(self, **_: Any) -> dict[str, Any]:
+            self.calls += 1
+            return _answer(3) | {"NextToken": "again"}
+
+    endless: Any = Endless()
+    with pytest.raises(ReadFailed, match="more than 1000 pages"):
+        CloudWatchMetrics(endless, account_id=ACCOUNT, region=REGION).glance([view()], NOW)
+    assert endless.calls == 1_000
