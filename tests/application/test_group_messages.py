@@ -13,8 +13,8 @@ from headroom.adapters.notifications.messages import Message, decision_message
 from headroom.application import remediate, sweep
 from headroom.domain.decision import Act, Escalate
 from headroom.domain.policy import Freeze, Mode, Policy
-from headroom.domain.resources import VolumeActivity
-from headroom.domain.state import Step
+from headroom.domain.resources import ResourceRef, VolumeActivity
+from headroom.domain.state import Outcome, Refusal, Refused, Step
 from headroom.ports import NoticeDetail, StorageView
 from tests.application.harness import Harness, running_free
 from tests.application.test_groups import (
@@ -315,3 +315,30 @@ def test_every_limit_that_is_smaller_than_a_set_is_named_and_the_next_problem_is
     harness.rules = replace(rules_of(harness), max_in_flight_per_az=24, max_changes_per_hour=24)
     harness.now += timedelta(hours=1)
     assert isinstance(reconcile(harness).answer, Act)
+
+
+def test_nobody_is_asked_for_a_further_raise_of_a_set_that_waits_to_be_even() -> None:
+    """The third volume has no slot: the set is even once it has one, whatever the others would take."""
+    harness, sent = striped(), [0]
+    apply = harness.apply
+
+    def without_a_slot(of: ResourceRef, **call: Any) -> Outcome:
+        sent[0] += 1
+        if sent[0] == 3:
+            return Refused(
+                refusal=Refusal.SLOTS, code="VolumeModificationRateExceeded", message="no slot",
+                retry_at=None,
+            )  # fmt: skip
+        return apply(of, **call)
+
+    harness.apply = without_a_slot  # type: ignore[method-assign]
+    reconcile(harness)
+    for _ in range(36):
+        sweep(harness.ports, harness.later(minutes=5))
+    assert now(harness, "vol-1").iops == 12_000
+    assert now(harness, "vol-3").iops == 3_000
+    assert not any("largest_step from" in text for _, _, text in harness.messages)
+    for _ in range(30):
+        sweep(harness.ports, harness.later(hours=1))
+    (shared,) = {now(harness, name).iops for name in SET}
+    assert (shared or 0) >= 12_000

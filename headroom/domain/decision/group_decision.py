@@ -33,6 +33,7 @@ from headroom.domain.guardrails import (
     Guardrail,
     PlanJudgement,
     Verdict,
+    all_clear_at,
     judge,
     only_saves,
 )
@@ -98,6 +99,11 @@ def decide_group(
     token = digest(
         *((m.decision_input.observation, m.decision_input.resource_state) for m in members)
     )
+    waits = None if chosen is not None else _evened_later(shares, judged)
+    if waits is not None:
+        seen = _seen(name, members, None, token)
+        rest = build_decision(members[0], (), answer=waits, group=seen, token=token)
+        return GroupDecision(primary=rest, acts=())
     if chosen is None:
         # What the instance could serve comes first: a smaller shape needs no larger instance.
         ordered = sorted(range(len(shares)), key=lambda place: beyond[place] is not None)
@@ -120,6 +126,23 @@ def decide_group(
     stays = Hold(reason=Reason.NO_PRESSURE, until=None, proposed_plan=None)
     rest = build_decision(primary_analysis, (), answer=stays, group=seen, token=token)
     return GroupDecision(primary=rest, acts=acts)
+
+
+def _evened_later(
+    shares: Sequence[GroupShape], judged: Sequence[Sequence[PlanJudgement | None]]
+) -> Hold | None:
+    """Waiting for the others to be raised to what the primary volume has, where that only takes time; None where not.
+
+    Nobody is asked for a further raise of a set that is about to be even.
+    """
+    for share, each in zip(shares, judged, strict=True):
+        blocking = [v for judgement in each if judgement is not None for v in judgement.blocking]
+        worthless = any(judgement is not None and judgement.worthless for judgement in each)
+        raises = share.plans[0] is None and all(p is None or p.sustains_more for p in share.plans)
+        if raises and not worthless and all(v.temporary for v in blocking):
+            until = all_clear_at(blocking)
+            return Hold(reason=Reason.BLOCKED_TEMPORARILY, until=until, proposed_plan=None)
+    return None
 
 
 def _of_member(
