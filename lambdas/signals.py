@@ -85,6 +85,11 @@ def _read(wired: wiring.Wired, batch: Batch, record: Mapping[str, Any]) -> None:
     body = _parsed(record["body"])
     asked = read_message(body)
     if asked is not None:
+        for item in asked.items:
+            if (item.ref.account_id, item.ref.region) != (wired.account_id, wired.region):
+                raise ValueError(
+                    f"work about {item.ref.arn}, which is of another account or Region"
+                )
         batch.items[record["messageId"]] = list(asked.items)
         batch.pages += [] if asked.page is None else [asked.page]
         return

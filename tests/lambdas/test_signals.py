@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from types import ModuleType
 from typing import Any
@@ -336,3 +337,20 @@ def test_a_decision_is_logged_with_its_id_and_resource(
     assert logged["resource"].endswith(volume)
     assert logged["answer"] == "Act"
     assert len(logged["decision_id"]) >= 16
+
+
+@pytest.mark.parametrize("other", [{"account_id": "999999999999"}, {"region": "eu-west-1"}])
+def test_work_about_a_resource_of_another_place_is_never_done(
+    deployment: Deployment, function: Function, other: dict[str, str]
+) -> None:
+    """It is delivered again, and parked in the end."""
+    volume = deployment.volume()
+    deployment.starve(volume)
+    items = [
+        WorkItem(ref=replace(of, **other), trigger="alarm", since=NOW, must_record=True, events=())
+        for of in (ref(volume),)
+    ]
+    answer = function("signals").handler(batch(items_message(items)), Context())
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "m0"}]}
+    assert deployment.iops_of(volume) == 3_000
+    assert deployment.steps() == []
