@@ -66,8 +66,9 @@ AFTER_THE_LOAD = (
     "load; if it should serve this load, change the volume yourself"
 )
 NOT_WORTH_IT = (
-    "no allowed change is worth its price, not even {} for ${:.2f} a month more; raise "
-    "relief_value_usd_per_minute, or choose a preset that says more in its place, or change the volume yourself"
+    "as the load looks now, no allowed change is worth its price, not even {} for ${:.2f} a month more; Headroom may "
+    "make one if the load lasts; to have it sooner, raise relief_value_usd_per_minute, or choose a preset that says "
+    "more in its place, or change the volume yourself"
 )
 NOT_EVEN_THEN = (
     "as the load looks now, that would be worth ${:.2f} a day less than it costs: it also takes more in "
