@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from headroom.application.space import asks_instance, cannot_follow
 from headroom.domain.decision import Act, Decision
 from headroom.domain.ledger import WHY
-from headroom.domain.policy import PolicyUnreadable, frozen_until, is_open, limits_for
+from headroom.domain.policy import Policy, PolicyUnreadable, frozen_until, is_open, limits_for
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import (
     BY_HEADROOM,
@@ -72,12 +73,12 @@ def execute(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
 
 
 def change_storage(
-    ports: Ports, decision: Decision, act: Act, now: datetime, *, begun: bool = False
+    ports: Ports, decision: Decision, act: Act, now: datetime, *, begun: Policy | None = None
 ) -> Outcome:
     """The one call that changes storage, unless what the decision rests on changed since `now`.
 
-    Of a set whose change has `begun`, no window that closes, no freeze, no slow call and no policy that permits the same
-    leaves the rest as it was.
+    Of a set whose change has `begun` under a policy, no window that closes, no freeze that begins, no slow call and no
+    policy that says the same of the account and of its volumes leaves the rest as it was.
     """
     observation = decision.observation
     why = _outdated(ports, decision, now, begun=begun)
@@ -96,7 +97,9 @@ def change_storage(
     )  # fmt: skip
 
 
-def _outdated(ports: Ports, decision: Decision, now: datetime, *, begun: bool) -> str | None:
+def _outdated(
+    ports: Ports, decision: Decision, now: datetime, *, begun: Policy | None
+) -> str | None:
     """Why an intended change is not sent: another policy, a pause, a freeze, or too much time since it was decided.
 
     The intent is durable by now; a pause or a changed policy from before this check still counts.
@@ -105,9 +108,8 @@ def _outdated(ports: Ports, decision: Decision, now: datetime, *, begun: bool) -
     policy = ports.policies.fresh()
     if isinstance(policy, PolicyUnreadable):
         return f"the policy cannot be read any more: {policy.reason}"
-    if policy.version != decision.policy_version and not (
-        begun and limits_for(policy, decision.observation.volume) == decision.effective
-    ):
+    same = begun is not None and _says_the_same(policy, begun, decision)
+    if policy.version != decision.policy_version and not same:
         return "the policy was changed meanwhile"
     try:
         paused = ports.state_store.resource_state(decision.observation.volume.ref, now).paused_until
@@ -116,9 +118,9 @@ def _outdated(ports: Ports, decision: Decision, now: datetime, *, begun: bool) -
     if paused is not None and paused > now:
         return "all changes were paused meanwhile"
     at = now if ports.clock is None else ports.clock()
-    if at - now > (LEASE if begun else FRESH):
+    if at - now > (FRESH if begun is None else LEASE):
         return f"it was decided {(at - now).total_seconds():.0f} s ago"
-    if begun:
+    if begun is not None:
         return None
     if frozen_until(policy.freezes, now) is None and frozen_until(policy.freezes, at) is not None:
         return "a freeze began meanwhile"
@@ -126,6 +128,14 @@ def _outdated(ports: Ports, decision: Decision, now: datetime, *, begun: bool) -
     if is_open(windows, now) and not is_open(windows, at):
         return "its change window closed meanwhile"
     return None
+
+
+def _says_the_same(policy: Policy, before: Policy, decision: Decision) -> bool:
+    """Whether another policy has the same account settings, and the same limits for the volume."""
+    others = replace(policy, version=before.version, defaults=before.defaults, rules=before.rules)
+    return (
+        others == before and limits_for(policy, decision.observation.volume) == decision.effective
+    )
 
 
 def _withdraw(ports: Ports, decision: Decision, refusal: NotIntended, now: datetime) -> None:

@@ -234,21 +234,24 @@ def _apply_in_turn(
 ) -> None:
     """Change one after the other, each outcome on record before the next is sent.
 
-    After the first that did not change nothing more is sent.
+    After the first that did not change nothing more is sent. Each counts from its own call on, minutes after the first.
     """
     outcomes: list[Outcome] = []
-    stopped_by = ""
+    stopped_by, begun = "", None
     for decision, intent in zip(decisions, intents, strict=True):
-        outcome = _apply(ports, decision, stopped_by, now, begun=bool(outcomes))
+        outcome = _apply(ports, decision, stopped_by, now, begun=begun)
         outcomes.append(outcome)
+        policy = ports.policies.current()
+        begun = policy if isinstance(policy, Policy) and begun is None else begun
         notify = _notify_of(decisions, outcomes)
-        save_outcome(ports, decision, outcome, intent, now, in_set=True, notify=notify)
+        at = now if ports.clock is None else max(now, ports.clock())
+        save_outcome(ports, decision, outcome, intent, at, in_set=True, notify=notify)
         if not stopped_by and not isinstance(outcome, Applied | AlreadyThere):
             stopped_by = decision.observation.volume.ref.resource_id
 
 
 def _apply(
-    ports: Ports, decision: Decision, stopped_by: str, now: datetime, *, begun: bool
+    ports: Ports, decision: Decision, stopped_by: str, now: datetime, *, begun: Policy | None
 ) -> Outcome:
     answer, seen = decision.answer, decision.observation
     if not isinstance(answer, Act):

@@ -189,6 +189,8 @@ def _decide_again(ports: Ports, decision_input: DecisionInput, now: datetime) ->
 def _left_out(ports: Ports, ref: ResourceRef, now: datetime, why: str) -> EventOutcome:
     """Leave a resource of a kind that is not covered as it is: AWS goes on billing what Headroom added, so it counts."""
     state = ports.state_store.resource_state(ref, now)
+    if state.approval_request is not None:
+        approvals.overtaken(ports, state.approval_request, ref, now, why)
     held = state.open_chain is not None or state.resource_increase_usd > 0 or awaits_person(state)
     ports.state_store.reconciled(ref, at=now, due_at=now + DAILY if held else None)
     return EventOutcome(led_to=LedTo.OFF, detail=why)
@@ -211,7 +213,7 @@ def _release(ports: Ports, ref: ResourceRef, now: datetime, why: ResourceGone) -
                 asked.decision_id, Step.GONE, ref=ref, at=now, summary=gone, body={}, fencing=None,
                 due_at=None, notify=Notify(text="; ".join(said)) if said else None,
             )  # fmt: skip
-    lost = False
+    lost = ""
     if chain is not None:
         try:
             ports.ledger.append(
@@ -219,7 +221,7 @@ def _release(ports: Ports, ref: ResourceRef, now: datetime, why: ResourceGone) -
                 fencing=chain.fencing, due_at=None, notify=Notify(text=wanted) if wanted else None,
             )  # fmt: skip
         except IllegalStep:
-            lost = True
+            lost = chain.decision_id
     ports.state_store.forget(ref, at=now, another=why.another is not None, chain_lost=lost)
     if why.another is not None:
         why.another()

@@ -108,7 +108,7 @@ class StateStore(Queue, Protocol):
         """
 
     def forget(
-        self, ref: ResourceRef, *, at: datetime, another: bool = False, chain_lost: bool = False
+        self, ref: ResourceRef, *, at: datetime, another: bool = False, chain_lost: str = ""
     ) -> None:
         """The resource exists no more: its increase ends (the account's sum with it, in one
         transaction), nothing of it is due, and an act that nobody began is withdrawn.
@@ -117,7 +117,7 @@ class StateStore(Queue, Protocol):
         refused of it and what people said no to are not the new one's either.
 
         An open chain is ended with GONE first: until then it keeps what it reserved and stays
-        due, unless it is `chain_lost`: no record can follow its last one. Saying it again, or of a resource never seen, writes nothing.
+        due, unless its decision is `chain_lost`: no record can follow its last one. Saying it again, or of a resource never seen, writes nothing.
         """
 
     def save_modifications(

@@ -32,7 +32,7 @@ from headroom.ports import Ports, ReadFailed, StorageView
 from headroom.serialization import decision_from_json, decision_to_json
 from tests.application.harness import Harness, calm, running_free
 from tests.application.test_signals import alarm
-from tests.builders import activity, gp2, gp3, instance, policy, ref, volume
+from tests.builders import NOW, activity, gp2, gp3, instance, policy, ref, volume
 from tests.domain.earlier import history
 from tests.domain.filling import free_series
 
@@ -748,15 +748,28 @@ def slowly(harness: Harness, seconds: int, then: Callable[[int], None] = lambda 
 
 def test_a_set_that_takes_longer_than_a_minute_to_change_is_changed_as_a_whole() -> None:
     harness = striped()
-    remediate(slowly(harness, 40), alarm(ref("vol-1")), harness.now)
+    remediate(slowly(harness, 200), alarm(ref("vol-1")), harness.now)
     assert [each[:3] for each in steps(harness)] == [["act", "intended", "applied"]] * 4
+    chains = [
+        harness.ledger.resource_state(ref(f"vol-{n}"), harness.now).open_chain for n in range(1, 5)
+    ]
+    since = [chain.since - harness.now for chain in chains if chain is not None]
+    # Reads are eventually consistent: each is judged from its own call on.
+    assert since == [timedelta(seconds=200 * n) for n in range(1, 5)]
+
+
+OF_ACCOUNT = ("account_increase_usd", "freezes")
 
 
 @pytest.mark.parametrize(
     ("limits", "sent"),
-    [({}, 4), ({"largest_step": 3.0}, 2), ({"max_iops": 3_000}, 2)],
-    ids=["the same for its volumes", "another step", "another ceiling"],
-)
+    [
+        ({}, 4), ({"largest_step": 3.0}, 2), ({"max_iops": 3_000}, 2),
+        ({"account_increase_usd": Decimal(0)}, 2),
+        ({"freezes": (Freeze(begins=NOW, until=NOW + timedelta(days=9), reason="stop"),)}, 2),
+    ],
+    ids=["the same", "another step", "another ceiling", "another budget", "a freeze"],
+)  # fmt: skip
 def test_a_set_that_has_begun_is_finished_unless_another_policy_says_something_else_of_it(
     limits: dict[str, Any], sent: int
 ) -> None:
@@ -764,8 +777,10 @@ def test_a_set_that_has_begun_is_finished_unless_another_policy_says_something_e
 
     def published(calls: int) -> None:
         if calls == 2:
-            defaults = replace(harness.rules.defaults, **limits)
-            harness.rules = replace(harness.rules, version="later", defaults=defaults)
+            rules, account = harness.rules, {k: v for k, v in limits.items() if k in OF_ACCOUNT}
+            own = {name: value for name, value in limits.items() if name not in account}
+            defaults = replace(rules.defaults, **own)
+            harness.rules = replace(rules, version="later", defaults=defaults, **account)
 
     remediate(slowly(harness, 1, published), alarm(ref("vol-1")), harness.now)
     done = [each[:3] for each in steps(harness)]

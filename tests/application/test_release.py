@@ -266,6 +266,16 @@ def test_a_volume_that_is_gone_frees_its_money_though_its_records_are_lost(
     assert harness.ledger.resource_state(vol, harness.now).account_increase_usd == 0
 
 
+def test_only_the_change_that_no_record_can_end_is_lost_with_its_volume(harness: Harness) -> None:
+    """Another worker may have begun the next one meanwhile."""
+    vol = harness.add(volume())
+    remediate(harness.ports, alarm(vol), harness.now)
+    harness.ledger.forget(vol, at=harness.now, another=True, chain_lost="an earlier one")
+    state = harness.ledger.resource_state(vol, harness.now)
+    assert state.open_chain is not None
+    assert state.account_increase_usd > 0
+
+
 def test_a_change_is_released_and_others_made_whatever_types_a_newer_release_counted(
     harness: Harness,
 ) -> None:

@@ -70,17 +70,18 @@ class StateStore(Tables):
         return self._concurrency.queue(limit)
 
     def forget(
-        self, ref: ResourceRef, *, at: datetime, another: bool = False, chain_lost: bool = False
+        self, ref: ResourceRef, *, at: datetime, another: bool = False, chain_lost: str = ""
     ) -> None:
         """The resource no longer exists: end what is in force, due or pending.
 
-        An open chain stays, for its own record ends it; unless it is `chain_lost`, and no record can.
+        An open chain stays, for its own record ends it; unless it is `chain_lost`, which no record can end.
         """
         retries = self._transactions.retries(f"the state of {ref.arn}")
         while True:
             held = self._state.held(ref)
             before = held.state
-            ended = replace(before, chain=None, lease_until=None) if chain_lost else before
+            lost = before.chain is not None and before.chain.decision_id == chain_lost
+            ended = replace(before, chain=None, lease_until=None) if lost else before
             moved = after_resource_gone(ended, at, another=another)
             if moved is before:
                 return

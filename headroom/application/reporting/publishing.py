@@ -34,6 +34,8 @@ IDLE = timedelta(minutes=30)
 """How often the cursor is moved on when there is no news, so that little is read again."""
 GIVE_UP = timedelta(hours=6)
 """How old a record that the bus keeps refusing gets before it is left out."""
+LAST_TRY = timedelta(hours=24)
+"""The same of one that the bus may take yet, while it takes others."""
 SILENT = frozenset({Step.REJECTED_SIGNAL})
 """Recorded, counted and alarmed, but about no resource."""
 
@@ -122,9 +124,14 @@ def _publish(
 def _note(
     run: PublishedRecords, records: Sequence[Record], deliveries: Sequence[Delivery], now: datetime
 ) -> bool:
-    """Count what became of a batch; whether the bus takes nothing at all."""
+    """Count what became of a batch; whether the bus takes nothing at all.
+
+    What it never takes is given up: what it may take yet, only a day later and beside others that it takes.
+    """
+    takes = Delivery.ACCEPTED in deliveries
     for record, delivery in zip(records, deliveries, strict=True):
-        if delivery is Delivery.REFUSED and record.at < now - GIVE_UP:
+        refused = delivery is Delivery.REFUSED and record.at < now - GIVE_UP
+        if refused or (delivery is Delivery.UNSENT and takes and record.at < now - LAST_TRY):
             run.abandoned += 1
         elif delivery is not Delivery.ACCEPTED:
             run.refused += 1
@@ -133,7 +140,7 @@ def _note(
         else:
             run.published += 1
         run.keys.append((record.at, record_key(record.decision_id, record.sequence)))
-    return Delivery.UNSENT in deliveries
+    return all(delivery is Delivery.UNSENT for delivery in deliveries)
 
 
 def _decision(reporting: Reporting, record: Record) -> Decision | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 
 from headroom.domain.decision.action import Act, Hold, Reason
@@ -49,6 +50,7 @@ from headroom.domain.planning import (
 from headroom.domain.policy import Policy, limits_for
 from headroom.domain.resources import digest
 from headroom.domain.state import (
+    WINDOW,
     ConcurrencyState,
     InFlight,
     ResourceState,
@@ -99,7 +101,7 @@ def decide_group(
     token = digest(
         *((m.decision_input.observation, m.decision_input.resource_state) for m in members)
     )
-    waits = None if chosen is not None else _evened_later(shares, judged)
+    waits = None if chosen is not None else _evened_later(shares, judged, observed[0].at)
     if waits is not None:
         seen = _seen(name, members, None, token)
         rest = build_decision(members[0], (), answer=waits, group=seen, token=token)
@@ -129,9 +131,9 @@ def decide_group(
 
 
 def _evened_later(
-    shares: Sequence[GroupShape], judged: Sequence[Sequence[PlanJudgement | None]]
+    shares: Sequence[GroupShape], judged: Sequence[Sequence[PlanJudgement | None]], at: datetime
 ) -> Hold | None:
-    """Waiting for the others to be raised to what the primary volume has, where that only takes time; None where not.
+    """Waiting for the others to be raised to what the primary volume has, where that takes a known time; None where not.
 
     Nobody is asked for a further raise of a set that is about to be even.
     """
@@ -139,8 +141,8 @@ def _evened_later(
         blocking = [v for judgement in each if judgement is not None for v in judgement.blocking]
         worthless = any(judgement is not None and judgement.worthless for judgement in each)
         raises = share.plans[0] is None and all(p is None or p.sustains_more for p in share.plans)
-        if raises and not worthless and all(v.temporary for v in blocking):
-            until = all_clear_at(blocking)
+        until = all_clear_at(blocking) if all(v.temporary for v in blocking) else None
+        if raises and not worthless and until is not None and until <= at + WINDOW:
             return Hold(reason=Reason.BLOCKED_TEMPORARILY, until=until, proposed_plan=None)
     return None
 

@@ -193,20 +193,23 @@ def _grown(
 ) -> Iterator[Plan]:
     """The type at the least size that takes what the volume's does not, for an EBS volume.
 
-    Where the ceilings or the largest step permit less, also that much. A price is never a reason for less: growth cannot be undone.
+    Where the ceilings or the largest step permit less, also that much, of IOPS and MiB/s alike. A price is never a reason for less: growth cannot be undone.
     """
     current, rates = situation.current, _rates(situation)
     if current.database is not None:
         return
     most_iops, most_mibps = _permitted(situation, volume_type)
+    now = capability(current)
     for step in wanted:
         iops, mibps = rates(step)
         full = least_size_for(volume_type, current.size_gib, iops=iops, mibps=mibps)
         if full is None or full.size_gib == current.size_gib:
             continue
+        share = min(1.0, most_iops / iops, most_mibps / mibps)
         less = least_size_for(
-            volume_type, current.size_gib, iops=min(iops, most_iops), mibps=min(mibps, most_mibps)
-        )
+            volume_type, current.size_gib, iops=floor(max(now.sustained_iops, share * iops)),
+            mibps=floor(max(now.sustained_mibps, share * mibps)),
+        )  # fmt: skip
         for target, capped_from in ((full, None), (less, full)):
             if target is None or target == capped_from or target.size_gib == current.size_gib:
                 continue

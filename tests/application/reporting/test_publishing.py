@@ -157,6 +157,34 @@ def test_a_record_the_bus_keeps_refusing_is_left_out_after_hours_and_holds_nothi
     assert harness.bus.published == ["d1/0", "d1/1", "d1/2"]
 
 
+@dataclass
+class Particular(Bus):
+    """Never takes the records of one decision, for a reason that may pass."""
+
+    def publish(self, recorded: Sequence[Recorded]) -> tuple[Delivery, ...]:
+        self.got += [one for one in recorded if one.record.decision_id != "bad"]
+        return tuple(
+            Delivery.UNSENT if one.record.decision_id == "bad" else Delivery.ACCEPTED
+            for one in recorded
+        )
+
+
+def test_a_record_that_the_bus_may_take_yet_holds_no_other_up_and_is_given_up_after_a_day() -> None:
+    harness = Harness()
+    harness.bus = Particular()
+    harness.ledger.decided(hold("bad", "vol-1", at=NOW), due_at=None)
+    for number in range(40):
+        at = NOW + timedelta(seconds=number)
+        harness.ledger.decided(hold(f"h{number}", f"vol-h{number}", at=at), due_at=None)
+    first = harness.publish_at(NOW + MINUTE)
+    assert (first.published, first.refused) == (40, 1)
+    for hour in range(1, 30):
+        at = NOW + timedelta(hours=hour)
+        harness.ledger.decided(hold(f"later{hour}", f"vol-l{hour}", at=at), due_at=None)
+        assert harness.publish_at(at).abandoned == (hour == 25)
+    assert len(set(harness.bus.published)) == 69
+
+
 def test_only_one_function_publishes_at_a_time_and_a_dead_one_is_replaced() -> None:
     harness = Harness()
     harness.acted()

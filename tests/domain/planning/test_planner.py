@@ -169,3 +169,20 @@ def test_io2_at_its_ratio_grows_where_its_owner_wants_io2() -> None:
     for plan in grown:
         if plan.target.volume_type is VolumeType.IO2:
             assert (plan.target.size_gib - 1) * 1_000 < (plan.target.iops or 0)
+
+
+def test_what_a_ceiling_of_iops_cannot_carry_is_not_bought_of_throughput() -> None:
+    """60 KiB an operation: 6,000 of them are 352 MiB/s."""
+    load = activity(
+        [2_500.0] * 10 + [5_000.0] * 120, io_kib=60,
+        queue=[4.0] * 10 + [60.0 + 20 * i for i in range(120)],
+        iops_check=[0.0] * 10 + [1.0] * 120,
+    )  # fmt: skip
+    large = instance(baseline_iops=400_000, baseline_mibps=9_000)
+    seen = observation(load, volume(gp3(10, 5_000, 400)), instance=large)
+    judged = decide(decision_input(seen, rules=policy(growth=True, max_iops=6_000))).judgements
+    cut = [j.plan.target for j in judged if j.plan.grows and j.plan.capped_from is not None]
+    assert cut
+    assert all(target.iops == 6_000 and (target.throughput_mibps or 0) <= 422 for target in cut), (
+        cut
+    )
