@@ -77,8 +77,8 @@ def change_storage(
 ) -> Outcome:
     """The one call that changes storage, unless what the decision rests on changed since `now`.
 
-    Of a set whose change has `begun` under a policy, no window that closes, no freeze that begins, no slow call and no
-    policy that says the same of the account and of its volumes leaves the rest as it was.
+    Once a set has `begun` under a policy, the rest is changed even if a window closes, a freeze begins, a call is slow,
+    or another policy says the same of the account and of its volumes.
     """
     observation = decision.observation
     why = _outdated(ports, decision, now, begun=begun)
@@ -133,9 +133,9 @@ def _outdated(
 def _says_the_same(policy: Policy, before: Policy, decision: Decision) -> bool:
     """Whether another policy has the same account settings, and the same limits for the volume."""
     others = replace(policy, version=before.version, defaults=before.defaults, rules=before.rules)
-    return (
-        others == before and limits_for(policy, decision.observation.volume) == decision.effective
-    )
+    now, then = limits_for(policy, decision.observation.volume), decision.effective
+    # Which rule says so is no matter: its number changes with every rule before it.
+    return others == before and replace(now, mode_from=then.mode_from, origins=then.origins) == then
 
 
 def _withdraw(ports: Ports, decision: Decision, refusal: NotIntended, now: datetime) -> None:

@@ -234,15 +234,16 @@ def _apply_in_turn(
 ) -> None:
     """Change one after the other, each outcome on record before the next is sent.
 
-    After the first that did not change nothing more is sent. Each counts from its own call on, minutes after the first.
+    After the first that did not change nothing more is sent. Each is verified from the time of its own call, minutes after
+    the first.
     """
     outcomes: list[Outcome] = []
-    stopped_by, begun = "", None
+    stopped_by, policy = "", ports.policies.current()
+    decided_under = isinstance(policy, Policy) and policy.version == decisions[0].policy_version
     for decision, intent in zip(decisions, intents, strict=True):
+        begun = policy if outcomes and decided_under and isinstance(policy, Policy) else None
         outcome = _apply(ports, decision, stopped_by, now, begun=begun)
         outcomes.append(outcome)
-        policy = ports.policies.current()
-        begun = policy if isinstance(policy, Policy) and begun is None else begun
         notify = _notify_of(decisions, outcomes)
         at = now if ports.clock is None else max(now, ports.clock())
         save_outcome(ports, decision, outcome, intent, at, in_set=True, notify=notify)

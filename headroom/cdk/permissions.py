@@ -28,6 +28,7 @@ TOPIC_KEY_ACTIONS = ("kms:Decrypt", "kms:GenerateDataKey")
 SCHEDULE_ACTIONS = ("lambda:InvokeFunction",)
 ANY_CALENDAR = "*"
 """In place of a calendar's name: any, where the policy may name others without a deployment."""
+EVERY_CALENDAR = f"arn:{Aws.PARTITION}:ssm:*:*:document/*"
 
 PLATFORM_ACTIONS = (
     LOG_ACTIONS
@@ -194,9 +195,8 @@ def calendar_statements(calendars: Sequence[str]) -> list[iam.PolicyStatement]:
     ANY_CALENDAR includes those that other accounts and Regions share.
     """
     here = f"arn:{Aws.PARTITION}:ssm:{Aws.REGION}:{Aws.ACCOUNT_ID}:document/"
-    everywhere = f"arn:{Aws.PARTITION}:ssm:*:*:document/*"
     named = (
-        everywhere if one == ANY_CALENDAR else one if one.startswith("arn:") else f"{here}{one}"
+        EVERY_CALENDAR if one == ANY_CALENDAR else one if one.startswith("arn:") else f"{here}{one}"
         for one in calendars
     )  # fmt: skip
     if not calendars:
@@ -318,6 +318,11 @@ def explain_wildcards(
     if granted >= set(actions.POLICY_READ_ACTIONS):
         reasons[f"arn:<AWS::Partition>:ssm:{here}:parameter{names.policy_parameter}/*"] = (
             "A long policy is published in numbered parts under one name; the action only reads."
+        )
+    if any(EVERY_CALENDAR in statement.resources for statement in statements):
+        reasons["arn:<AWS::Partition>:ssm:*:*:document/*"] = (
+            "A policy may name any Change Calendar, also one that another account shares, and may come "
+            "without a deployment; the action only reads whether it is open."
         )
     for resource, reason in reasons.items():
         Validations.of(scope).acknowledge(

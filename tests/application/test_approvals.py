@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import pytest
 
+from headroom.adapters.dispatch import StorageByKind
 from headroom.adapters.notifications.messages import decision_message
 from headroom.adapters.notifications.text import text_of_message
 from headroom.application import sweep
@@ -737,3 +738,21 @@ def test_a_resource_that_is_switched_off_has_no_request_any_more_and_is_left_alo
     assert [step for _, step, _ in harness.messages] == [Step.AWAITING, Step.WITHDRAWN]
     assert "the mode is off now" in harness.messages[-1][2]
     assert reconciled <= 3, "it is not woken at each scan"
+
+
+@pytest.mark.parametrize("approved", [False, True])
+def test_a_request_about_a_kind_that_is_left_out_ends(harness: Harness, approved: bool) -> None:
+    """Who approved it hears that it is not done; nobody is asked on and on about what nothing reads."""
+    ref, decision = asked(harness)
+    if approved:
+        answer(harness, decision, Step.APPROVED)
+    without = replace(harness.ports, storage=StorageByKind({}))
+    for _ in range(3):
+        reconcile_now(without, ref, harness.later(hours=24), trigger="due")
+    chain = harness.ledger.chain(decision.decision_id)
+    assert [record.step for record in chain].count(Step.WITHDRAWN) == 1
+    assert harness.ledger.resource_state(ref, harness.now).approval_request is None
+    assert harness.ledger.due(harness.now + timedelta(days=9), 10) == ()
+    texts = [text for _, step, text in harness.messages if step is Step.WITHDRAWN]
+    assert len(texts) == approved
+    assert all("not covered here" in text for text in texts)

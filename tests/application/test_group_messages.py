@@ -317,7 +317,17 @@ def test_every_limit_that_is_smaller_than_a_set_is_named_and_the_next_problem_is
     assert isinstance(reconcile(harness).answer, Act)
 
 
-def test_nobody_is_asked_for_a_further_raise_of_a_set_that_waits_to_be_even() -> None:
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (0, "a change of ours that has not ended"),
+        (30, "the set is uneven, and group, retry_backoff, slots keeps its other volumes from gp3 12000"),
+    ],
+    ids=["pressed for an hour at once", "pressed for an hour once the changes have ended"],
+)  # fmt: skip
+def test_nobody_is_asked_for_a_further_raise_of_a_set_that_waits_to_be_even(
+    first: int, said: str
+) -> None:
     """The third volume has no slot: the set is even once it has one, whatever the others would take."""
     harness, sent = striped(), [0]
     apply = harness.apply
@@ -333,11 +343,23 @@ def test_nobody_is_asked_for_a_further_raise_of_a_set_that_waits_to_be_even() ->
 
     harness.apply = without_a_slot  # type: ignore[method-assign]
     reconcile(harness)
-    for _ in range(36):
+    for _ in range(first):
+        sweep(harness.ports, harness.later(minutes=5))
+    harness.pressed = set(SET)
+    for name in SET:
+        limit = float(now(harness, name).iops or 0)
+        harness.loads[name] = activity(
+            [limit / 2] * 60 + [limit] * 120, queue=[1.0] * 60 + [900.0] * 120,
+            iops_check=[0.0] * 60 + [1.0] * 120,
+        )  # fmt: skip
+    for _ in range(36 - first):
         sweep(harness.ports, harness.later(minutes=5))
     assert now(harness, "vol-1").iops == 12_000
     assert now(harness, "vol-3").iops == 3_000
-    assert not any("largest_step from" in text for _, _, text in harness.messages)
+    texts = [text for _, _, text in harness.messages]
+    assert not any("largest_step from" in text for text in texts)
+    (told,) = [text for text in texts if "group (waiting)" in text]
+    assert said in told
     for _ in range(30):
         sweep(harness.ports, harness.later(hours=1))
     (shared,) = {now(harness, name).iops for name in SET}

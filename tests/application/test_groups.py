@@ -16,8 +16,8 @@ from headroom.application import remediate, sweep
 from headroom.domain.decision import Act, Decision, Escalate, Hold
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.planning.groups import LARGEST
-from headroom.domain.policy import Freeze, Mode, Policy
-from headroom.domain.resources import Configuration, ResourceRef, VolumeActivity
+from headroom.domain.policy import Freeze, Mode, Policy, Rule, Selector
+from headroom.domain.resources import Configuration, Kind, ResourceRef, VolumeActivity
 from headroom.domain.state import (
     KnownModification,
     Outcome,
@@ -780,6 +780,10 @@ def test_a_set_that_has_begun_is_finished_unless_another_policy_says_something_e
             rules, account = harness.rules, {k: v for k, v in limits.items() if k in OF_ACCOUNT}
             own = {name: value for name, value in limits.items() if name not in account}
             defaults = replace(rules.defaults, **own)
+            another = Rule(selector=Selector(kind=Kind.RDS), settings=(("max_iops", 1_000),))
+            rules = replace(
+                rules, rules=(another, *rules.rules)
+            )  # about others: only numbers change
             harness.rules = replace(rules, version="later", defaults=defaults, **account)
 
     remediate(slowly(harness, 1, published), alarm(ref("vol-1")), harness.now)

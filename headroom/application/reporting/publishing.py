@@ -126,9 +126,9 @@ def _note(
 ) -> bool:
     """Count what became of a batch; whether the bus takes nothing at all.
 
-    What it never takes is given up: what it may take yet, only a day later and beside others that it takes.
+    A record that it refuses is given up after six hours; one that it may still take, after a day, if it takes others.
     """
-    takes = Delivery.ACCEPTED in deliveries
+    takes = run.published > 0 or Delivery.ACCEPTED in deliveries
     for record, delivery in zip(records, deliveries, strict=True):
         refused = delivery is Delivery.REFUSED and record.at < now - GIVE_UP
         if refused or (delivery is Delivery.UNSENT and takes and record.at < now - LAST_TRY):
@@ -140,7 +140,7 @@ def _note(
         else:
             run.published += 1
         run.keys.append((record.at, record_key(record.decision_id, record.sequence)))
-    return all(delivery is Delivery.UNSENT for delivery in deliveries)
+    return bool(deliveries) and all(delivery is Delivery.UNSENT for delivery in deliveries)
 
 
 def _decision(reporting: Reporting, record: Record) -> Decision | None:

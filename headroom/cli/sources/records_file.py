@@ -63,7 +63,11 @@ class RecordsFile:
             try:
                 found.append(record_of(line))
             except (ValueError, KeyError, TypeError) as problem:
-                why = problem if isinstance(problem, ValueError) else "it has not the fields of one"
+                why = (
+                    problem
+                    if isinstance(problem, ValueError)
+                    else "its fields are not those of a record"
+                )
                 raise BadRequest(
                     f"Line {number} of {self._path} is not a record ({why}): this is no file "
                     "of records as `headroom demo` writes them, or it was cut or edited."

@@ -66,13 +66,13 @@ AFTER_THE_LOAD = (
     "load; if it should serve this load, change the volume yourself"
 )
 NOT_WORTH_IT = (
-    "as the load looks now, no allowed change is worth its price, not even {} for ${:.2f} a month more; Headroom may "
-    "make one if the load lasts; to have it sooner, raise relief_value_usd_per_minute, or choose a preset that says "
-    "more in its place, or change the volume yourself"
+    "for the present load, no allowed change is worth its price, not even {} for ${:.2f} a month more; Headroom may "
+    "make a change if the load lasts; for a change sooner, raise relief_value_usd_per_minute, or choose a preset with a "
+    "higher value, or change the volume yourself"
 )
 NOT_EVEN_THEN = (
-    "as the load looks now, that would be worth ${:.2f} a day less than it costs: it also takes more in "
-    "relief_value_usd_per_minute, or in the preset"
+    "for the present load, that is worth ${:.2f} a day less than it costs: also raise relief_value_usd_per_minute, "
+    "or choose a preset with a higher value"
 )
 LESS_DURABLE = (
     "a person may change it to {} ({}): it is less durable, and Headroom never lowers durability"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from decimal import Decimal
 
-from headroom.domain.decision.action import Act, Hold, Reason
+from headroom.domain.decision.action import Act, Escalate, Hold, Reason
 from headroom.domain.decision.conclude import reason_of
 from headroom.domain.decision.decide import Decision, build_decision, decision_id_of
 from headroom.domain.decision.decision_input import Analysis, DecisionInput, analyze, case_of
+from headroom.domain.decision.escalation import LONG_PRESSED_MINUTES, escalate_once
 from headroom.domain.decision.group_blocks import (
     beyond_concurrency,
     beyond_quotas,
@@ -101,7 +101,7 @@ def decide_group(
     token = digest(
         *((m.decision_input.observation, m.decision_input.resource_state) for m in members)
     )
-    waits = None if chosen is not None else _evened_later(shares, judged, observed[0].at)
+    waits = None if chosen is not None else _evened_later(members[0], shares, judged)
     if waits is not None:
         seen = _seen(name, members, None, token)
         rest = build_decision(members[0], (), answer=waits, group=seen, token=token)
@@ -131,19 +131,34 @@ def decide_group(
 
 
 def _evened_later(
-    shares: Sequence[GroupShape], judged: Sequence[Sequence[PlanJudgement | None]], at: datetime
-) -> Hold | None:
+    primary: Analysis, shares: Sequence[GroupShape],
+    judged: Sequence[Sequence[PlanJudgement | None]],
+) -> Hold | Escalate | None:  # fmt: skip
     """Waiting for the others to be raised to what the primary volume has, where that takes a known time; None where not.
 
-    Nobody is asked for a further raise of a set that is about to be even.
+    Nobody is asked for a further raise of a set that is about to be even; after an hour its owner hears what it waits for.
     """
+    at = primary.decision_input.observation.at
     for share, each in zip(shares, judged, strict=True):
         blocking = [v for judgement in each if judgement is not None for v in judgement.blocking]
         worthless = any(judgement is not None and judgement.worthless for judgement in each)
         raises = share.plans[0] is None and all(p is None or p.sustains_more for p in share.plans)
         until = all_clear_at(blocking) if all(v.temporary for v in blocking) else None
-        if raises and not worthless and until is not None and until <= at + WINDOW:
-            return Hold(reason=Reason.BLOCKED_TEMPORARILY, until=until, proposed_plan=None)
+        if not raises or worthless or until is None or until > at + WINDOW:
+            continue
+        waits = Hold(reason=Reason.BLOCKED_TEMPORARILY, until=until, proposed_plan=None)
+        if primary.demand.pressed_minutes < LONG_PRESSED_MINUTES:
+            return waits
+        names = ", ".join(sorted({v.guardrail.value for v in blocking}))
+        remedy = (
+            f"the set is uneven, and {names} keeps its other volumes from {_in_words(share.like)} until "
+            f"{until:%Y-%m-%d %H:%M} UTC; Headroom decides again then, unless you change them before"
+        )
+        told = escalate_once(
+            primary.decision_input, primary.effective, Reason.BLOCKED_TEMPORARILY,
+            f"{Guardrail.GROUP.value} (waiting)", remedy, None,
+        )  # fmt: skip
+        return told if isinstance(told, Escalate) else waits
     return None
 
 

@@ -207,8 +207,8 @@ def _grown(
             continue
         share = min(1.0, most_iops / iops, most_mibps / mibps)
         less = least_size_for(
-            volume_type, current.size_gib, iops=floor(max(now.sustained_iops, share * iops)),
-            mibps=floor(max(now.sustained_mibps, share * mibps)),
+            volume_type, current.size_gib, iops=max(now.sustained_iops, floor(share * iops)),
+            mibps=max(now.sustained_mibps, floor(share * mibps)),
         )  # fmt: skip
         for target, capped_from in ((full, None), (less, full)):
             if target is None or target == capped_from or target.size_gib == current.size_gib:

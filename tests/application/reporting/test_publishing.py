@@ -185,6 +185,22 @@ def test_a_record_that_the_bus_may_take_yet_holds_no_other_up_and_is_given_up_af
     assert len(set(harness.bus.published)) == 69
 
 
+def test_records_that_are_gone_from_the_table_hold_no_other_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They expire between the index that names them and the read."""
+    harness = Harness()
+    for number in range(30):
+        at = NOW + timedelta(seconds=number)
+        harness.ledger.decided(hold(f"h{number:02}", f"vol-{number}", at=at), due_at=None)
+    read = harness.ledger.records
+    gone = {f"h{number:02}" for number in range(10)}
+    monkeypatch.setattr(
+        harness.ledger, "records", lambda keys: read([key for key in keys if key[0] not in gone])
+    )
+    assert harness.publish_at(NOW + MINUTE).published == 20
+
+
 def test_only_one_function_publishes_at_a_time_and_a_dead_one_is_replaced() -> None:
     harness = Harness()
     harness.acted()

@@ -129,4 +129,4 @@ def test_an_owner_who_is_asked_for_a_setting_hears_that_the_plan_is_not_worth_it
     decision = decided(policy(max_iops=16_000, relief_value_usd_per_minute=0.0001))
     assert isinstance(decision.answer, Escalate)
     assert "change max_iops" in decision.answer.remedy
-    assert "a day less than it costs: it also takes more in relief_value" in decision.answer.remedy
+    assert "a day less than it costs: also raise relief_value" in decision.answer.remedy

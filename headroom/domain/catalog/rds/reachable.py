@@ -45,7 +45,7 @@ def highest_settings(
     origin: Configuration, volume_type: VolumeType, *, mibps: float,
     valid: tuple[ValidStorage, ...] = (),
 ) -> Configuration | None:  # fmt: skip
-    """The highest IOPS of `volume_type` at the smallest size that one change reaches, and MiB/s enough; None if none."""
+    """The highest IOPS of `volume_type` at the smallest size that one change reaches, and enough MiB/s; None if none."""
     if origin.database is None:
         raise ValueError(f"{origin} is not storage of a database")
     for band in bands(origin.database, volume_type, valid):
