@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from math import floor
 
-from headroom.domain.catalog import cheapest, highest_settings, included
-from headroom.domain.catalog.ebs import capability, least_size_for, max_iops
+from headroom.domain.catalog import cheapest, highest_settings
+from headroom.domain.catalog.ebs import capability, least_size_for
 from headroom.domain.planning.build_plan import capped, plan_for, priced_only, relieves
 from headroom.domain.planning.gp2_to_gp3 import least_gp3
 from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan, one_way
 from headroom.domain.planning.plans_from_history import HDD, TARGETS, plans_from_history
 from headroom.domain.planning.schedule import CHANGE_USD
-from headroom.domain.planning.situation import Situation, within_limits
+from headroom.domain.planning.situation import Situation, at_any_price, within_limits
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.workload import HOURS, ON_INSTANCE, Binding, limited_all_day
 
@@ -193,44 +192,36 @@ def _grown(
 ) -> Iterator[Plan]:
     """The type at the least size that takes what the volume's does not, for an EBS volume.
 
-    Where the ceilings or the largest step permit less, also that much, of IOPS and MiB/s alike. A price is never a reason for less: growth cannot be undone.
+    Where the ceilings or the largest step permit less, also the most that they do. A price is never a reason for less:
+    growth cannot be undone.
     """
     current, rates = situation.current, _rates(situation)
+    most_gib, unpriced = situation.limits.max_size_gib, at_any_price(situation)
     if current.database is not None:
         return
-    most_iops, most_mibps = _permitted(situation, volume_type)
-    now = capability(current)
+
+    def target(level: float) -> Configuration | None:
+        iops, mibps = rates(level)
+        found = least_size_for(volume_type, current.size_gib, iops=iops, mibps=mibps)
+        return None if found is None or found.size_gib == current.size_gib else found
+
+    def permitted(level: float) -> bool:
+        found = target(level)
+        return found is None or (found.size_gib <= most_gib and within_limits(unpriced, found))
+
+    blocked: Configuration | None = None
     for step in wanted:
-        iops, mibps = rates(step)
-        full = least_size_for(volume_type, current.size_gib, iops=iops, mibps=mibps)
-        if full is None or full.size_gib == current.size_gib:
-            continue
-        share = min(1.0, most_iops / iops, most_mibps / mibps)
-        less = least_size_for(
-            volume_type, current.size_gib, iops=max(now.sustained_iops, floor(share * iops)),
-            mibps=max(now.sustained_mibps, floor(share * mibps)),
-        )  # fmt: skip
-        for target, capped_from in ((full, None), (less, full)):
-            if target is None or target == capped_from or target.size_gib == current.size_gib:
-                continue
-            plan = plan_for(situation, target, step, capped_from=capped_from)
-            if plan is not None and relieves(situation, plan):
-                yield plan
-
-
-def _permitted(situation: Situation, volume_type: VolumeType) -> tuple[int, int]:
-    """The most whole IOPS and MiB/s that the owner's ceilings and the largest step permit a grown volume."""
-    limits, now = situation.limits, capability(situation.current)
-    iops, mibps = included(replace(situation.current, volume_type=volume_type))
-    step = limits.largest_step
-    most_iops = min(
-        max(limits.max_iops, now.sustained_iops), step * max(now.burst_iops, iops),
-        max_iops(volume_type, limits.max_size_gib),
-    )  # fmt: skip
-    most_mibps = min(
-        max(limits.max_throughput_mibps, now.sustained_mibps), step * max(now.burst_mibps, mibps)
-    )
-    return floor(most_iops), floor(most_mibps)
+        full = target(step)
+        plan = None if full is None else plan_for(situation, full, step, capped_from=None)
+        if plan is not None and relieves(situation, plan):
+            yield plan
+            blocked = blocked or (None if permitted(step) else plan.target)
+    level = None if blocked is None else _largest(wanted[-1], permitted)
+    less = None if level is None else target(level)
+    if level is not None and less is not None:
+        cut = plan_for(situation, less, level, capped_from=blocked)
+        if cut is not None and relieves(situation, cut):
+            yield cut
 
 
 def _levels(situation: Situation) -> tuple[float, ...]:
